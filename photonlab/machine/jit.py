@@ -1,0 +1,219 @@
+"""The decorator of every kernel: compiled without the GIL, cached by the text of all that it is built from.
+
+Numba's own on-disk cache looks at one file's time stamp, so a changed callee in another module brings back a stale kernel, and a
+damaged index ends the process. This cache keys each kernel by the source of its module *and of every photonlab module that it
+imports, however indirectly*, seals each file with a digest, and treats whatever it cannot read as a miss, with one warning.
+"""
+
+import ast
+import functools
+import hashlib
+import os
+import pickle
+import sys
+import warnings
+from pathlib import Path
+
+import llvmlite
+import llvmlite.binding
+import numba
+from numba.core import config
+from numba.core.caching import FunctionCache, IndexDataCacheFile, _CacheLocator
+
+from photonlab import paths
+
+llvmlite.binding.initialize_native_target()
+llvmlite.binding.initialize_native_asmparser()  # inline assembly aborts the process without it
+
+KERNELS: dict[str, object] = {}
+"""Every kernel by ``module.name``, for the tests that walk over all of them."""
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_DIGEST_BYTES = 32
+_warned: set[str] = set()
+
+
+def kernel(function=None, **options):
+    """Compile a free function of arrays and integers as a cached Numba kernel that releases the GIL.
+
+    Parameters
+    ----------
+    function : callable, optional
+        The Python function. Its first call with new argument types compiles, or loads from the cache.
+    **options
+        Passed on to `numba.njit`, such as ``forceinline=True``. ``cache=False`` leaves the disk alone.
+
+    Returns
+    -------
+    numba dispatcher
+
+    Notes
+    -----
+    ``error_model="numpy"`` is the default: no kernel may raise, so a division needs no check for zero.
+    """
+    if function is None:
+        return functools.partial(kernel, **options)
+    cached = options.pop("cache", True)
+    options.setdefault("nogil", True)
+    options.setdefault("error_model", "numpy")
+    dispatcher = numba.njit(**options)(function)
+    if cached:
+        dispatcher._cache = KernelCache(function)
+    KERNELS[f"{function.__module__}.{function.__qualname__}"] = dispatcher
+    return dispatcher
+
+
+def source_stamp(module_path: Path) -> str:
+    """Digest of a module's text, of all photonlab modules that it imports, and of what else decides the code.
+
+    Parameters
+    ----------
+    module_path : Path
+        The source file.
+
+    Returns
+    -------
+    str
+        Hexadecimal SHA-256.
+    """
+    digest = hashlib.sha256()
+    for fact in (numba.__version__, llvmlite.__version__, sys.version, str(config.BOUNDSCHECK), str(config.OPT)):
+        digest.update(fact.encode())
+    for path in sorted(_closure(Path(module_path).resolve())):
+        digest.update(str(path.name).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _closure(start: Path) -> set[Path]:
+    """Return the file and every photonlab file that it reaches by imports."""
+    found, todo = set(), [start]
+    while todo:
+        path = todo.pop()
+        if path not in found:
+            found.add(path)
+            todo.extend(_imports(path, path.stat().st_mtime_ns))
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def _imports(path: Path, _mtime: int) -> tuple[Path, ...]:
+    """Return the photonlab files named by one file's import statements."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    files = []
+    for name in names:
+        if name.startswith("photonlab."):
+            base = _PACKAGE.joinpath(*name.split(".")[1:])
+            files += [p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file()]
+    return tuple(dict.fromkeys(files))
+
+
+class _Locator(_CacheLocator):
+    """One folder a module and stamp below photonlab's own cache folder."""
+
+    def __init__(self, py_func, source):
+        self._stamp = source_stamp(source)
+        self._line = py_func.__code__.co_firstlineno
+        self._path = paths.CACHE / "kernels" / f"{py_func.__module__}-{self._stamp[:16]}"
+
+    @classmethod
+    def from_function(cls, py_func, py_file):
+        return cls(py_func, Path(py_file))
+
+    def get_cache_path(self):
+        return str(self._path)
+
+    def get_source_stamp(self):
+        return self._stamp
+
+    def get_disambiguator(self):
+        return str(self._line)
+
+    def ensure_cache_path(self):
+        self._path.mkdir(parents=True, exist_ok=True)
+        for sibling in self._path.parent.glob(self._path.name.rsplit("-", 1)[0] + "-*"):
+            if sibling != self._path and sibling.stat().st_mtime < self._path.stat().st_mtime - 14 * 86400:
+                for file in sibling.iterdir():
+                    file.unlink(missing_ok=True)
+                sibling.rmdir()
+
+
+class _SealedFile(IndexDataCacheFile):
+    """Numba's index and data files, each behind a digest of its content."""
+
+    def _dump(self, obj):
+        payload = super()._dump(obj)
+        return hashlib.sha256(payload).digest() + payload
+
+    def _load_index(self):
+        try:
+            raw = Path(self._index_path).read_bytes()
+        except FileNotFoundError:
+            return {}
+        version_end = len(pickle.dumps(self._version, protocol=-1))
+        if raw[:version_end] != pickle.dumps(self._version, protocol=-1):
+            raise ValueError("not an index of this Numba version")
+        stamp, overloads = _unseal(raw[version_end:])
+        return overloads if stamp == self._source_stamp else {}
+
+    def _load_data(self, name):
+        return _unseal(Path(self._data_path(name)).read_bytes())
+
+
+def _unseal(raw: bytes):
+    digest, payload = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
+    if hashlib.sha256(payload).digest() != digest:
+        raise ValueError("digest does not match")
+    return pickle.loads(payload)
+
+
+class KernelCache(FunctionCache):
+    """A function cache for which damage, or a folder that cannot be written, is a miss with one warning."""
+
+    def __init__(self, py_func):
+        self._name = repr(py_func)
+        self._py_func = py_func
+        self._impl = _Impl(py_func)
+        self._cache_path = self._impl.locator.get_cache_path()
+        self._cache_file = _SealedFile(
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=self._impl.locator.get_source_stamp(),
+        )
+        self.enable()
+
+    def load_overload(self, sig, target_context):
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:
+            self._warn("read", error)
+            return None
+
+    def save_overload(self, sig, data):
+        try:
+            try:
+                super().save_overload(sig, data)
+            except (ValueError, EOFError, pickle.UnpicklingError):  # a damaged index: begin it anew
+                self.flush()
+                super().save_overload(sig, data)
+        except Exception as error:
+            self._warn("written", error)
+
+    def _warn(self, what, error):
+        key = f"{os.getpid()}:{what}"
+        if key not in _warned:
+            _warned.add(key)
+            warnings.warn(
+                f"a cached kernel could not be {what} ({self._cache_path}: {error or type(error).__name__}); it is compiled anew",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+
+class _Impl(FunctionCache._impl_class):
+    _locator_classes = (_Locator,)
