@@ -1,0 +1,168 @@
+"""The order index: from an order reference to its node, by paging, as an address becomes a memory page.
+
+An exchange hands out references almost in sequence, and a hash would scatter what it has already sorted. So the low 4 bits of a
+reference are a place in a page of 16 nodes, the next 8 bits a place in a chunk of 256 page entries, and what remains is looked up in
+a small hash map, the directory. A page or chunk is taken when its first order comes and given back when its last one goes, so
+memory follows the live orders, however many have been seen and however their references are spread: at worst one page, one chunk
+and one directory entry each (1.3 kB), and on a feed about one page for several orders.
+
+The node itself is the place in the page: there is no pointer from the index to the order, and no second cache miss.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from photonlab.kernels import hashing, pool
+from photonlab.machine.jit import kernel
+from photonlab.machine.memory import huge_array
+
+PAGE_BITS, CHUNK_BITS, COUNT_BITS = np.uint64(4), np.uint64(8), np.uint64(5)
+PAGE_NODES = 1 << int(PAGE_BITS)
+_KEY_SHIFT = PAGE_BITS + CHUNK_BITS
+_PAGE_MASK, _CHUNK_MASK, _COUNT_MASK = np.uint64(15), np.uint64(255), np.uint64(31)
+_0, _1 = np.uint64(0), np.uint64(1)
+
+_LAST_KEY, _LAST_CHUNK = np.uint64(0), np.uint64(1)
+
+
+class OrderIndex(NamedTuple):
+    """Where each live reference has its node.
+
+    Attributes
+    ----------
+    directory : hashing.Map
+        reference >> 12 → chunk.
+    chunks : ndarray of uint32, shape (256 * chunks,)
+        Page number << 5 | live orders in the page (1 to 16); 0 where there is no page.
+    chunk_pages : ndarray of uint16, shape (chunks,)
+        Pages in the chunk.
+    page_first : ndarray of uint64, shape (pages,)
+        The reference of a page's first node.
+    chunk_pool, page_pool : pool.Pool
+    recent : ndarray of uint64, shape (2,)
+        The directory's last answer: references come in sequence.
+    """
+
+    directory: hashing.Map
+    chunks: np.ndarray
+    chunk_pages: np.ndarray
+    page_first: np.ndarray
+    chunk_pool: pool.Pool
+    page_pool: pool.Pool
+    recent: np.ndarray
+
+
+def make_order_index(pages=1 << 24) -> OrderIndex:
+    """Return an empty index.
+
+    Parameters
+    ----------
+    pages : int
+        Pages of 16 references that may be in use at once, at most 2**27: a bound on live orders, in address space only.
+
+    Returns
+    -------
+    OrderIndex
+    """
+    if not 2 <= pages <= 1 << 27:
+        raise ValueError(f"an order index has 2 to 2**27 pages, not {pages}")
+    largest = 1 << max(pages.bit_length(), 4)
+    return OrderIndex(
+        hashing.make_map(largest, min(1 << 10, largest)),
+        huge_array(pages << int(CHUNK_BITS), np.uint32),
+        huge_array(pages, np.uint16),
+        huge_array(pages, np.uint64),
+        pool.make_pool(pages),
+        pool.make_pool(pages),
+        np.zeros(2, np.uint64),
+    )
+
+
+@kernel(forceinline=True)
+def entry_of(index, reference):
+    """Return the place in `chunks` of the page entry of `reference`, or 0 if its chunk does not exist."""
+    key = reference >> _KEY_SHIFT
+    if index.recent[_LAST_KEY] == key:
+        chunk = index.recent[_LAST_CHUNK]
+    else:
+        chunk = hashing.find(index.directory, key)
+    # chunk 0 is never handed out, so its 256 entries are all 0
+    return (chunk << CHUNK_BITS) | ((reference >> PAGE_BITS) & _CHUNK_MASK)
+
+
+@kernel(forceinline=True)
+def node_at(index, entry, reference):
+    """Return the node of `reference` in the page of `entry`; a node of page 0, which is never live, if there is no page."""
+    page = np.uint64(index.chunks[entry]) >> COUNT_BITS
+    return (page << PAGE_BITS) | (reference & _PAGE_MASK)
+
+
+@kernel(forceinline=True)
+def reference_of(index, node):
+    """Return the reference of a live node."""
+    return index.page_first[node >> PAGE_BITS] | (node & _PAGE_MASK)
+
+
+@kernel(forceinline=True)
+def claim(index, reference):
+    """Return a node for a reference that has none, or 0 if the index is full."""
+    entry = entry_of(index, reference)
+    page = np.uint64(index.chunks[entry])
+    if page == _0:
+        entry = _new_page(index, reference, entry)
+        if entry == _0:
+            return _0
+        page = np.uint64(index.chunks[entry])
+    index.chunks[entry] = page + _1
+    return ((page >> COUNT_BITS) << PAGE_BITS) | (reference & _PAGE_MASK)
+
+
+@kernel
+def _new_page(index, reference, entry):
+    """Set an empty page up for `reference`, and its chunk if need be; return its entry, or 0 if the index is full."""
+    key = reference >> _KEY_SHIFT
+    chunk = entry >> CHUNK_BITS
+    if chunk == _0:
+        if pool.left(index.page_pool) == _0:
+            return _0
+        chunk = pool.take(index.chunk_pool)
+        if chunk == _0:
+            return _0
+        if not hashing.insert(index.directory, key, chunk):
+            pool.give(index.chunk_pool, chunk)
+            return _0
+        index.recent[_LAST_KEY] = key
+        index.recent[_LAST_CHUNK] = chunk
+        entry |= chunk << CHUNK_BITS
+    page = pool.take(index.page_pool)
+    if page == _0:
+        return _0
+    index.chunks[entry] = page << COUNT_BITS
+    index.chunk_pages[chunk] += np.uint16(1)
+    index.page_first[page] = reference & ~_PAGE_MASK
+    return entry
+
+
+@kernel(forceinline=True)
+def release(index, entry, reference):
+    """Give back the node of a reference that stands at `entry`. Its memory must hold no live order any more."""
+    count = np.uint64(index.chunks[entry]) - _1
+    index.chunks[entry] = count
+    if count & _COUNT_MASK == _0:
+        _drop_page(index, entry, reference)
+
+
+@kernel
+def _drop_page(index, entry, reference):
+    """Give an empty page back, and its chunk with its last page."""
+    pool.give(index.page_pool, np.uint64(index.chunks[entry]) >> COUNT_BITS)
+    index.chunks[entry] = _0
+    chunk = entry >> CHUNK_BITS
+    index.chunk_pages[chunk] -= np.uint16(1)
+    if index.chunk_pages[chunk] == 0:
+        key = reference >> _KEY_SHIFT
+        hashing.remove(index.directory, key)
+        pool.give(index.chunk_pool, chunk)
+        if index.recent[_LAST_KEY] == key:
+            index.recent[_LAST_KEY] = ~_0  # no reference has this key: it is longer than 52 bits

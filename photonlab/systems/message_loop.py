@@ -1,0 +1,439 @@
+"""The replay's inner loop: framed messages, a batch at a time, applied to the books by the ITCH 5.0 rules.
+
+A batch goes through the loop in passes. The first walks the length prefixes, counts and checks. The next three look ahead: they touch
+in turn each message's index entry, its order and its level, which are cache misses that depend on each other; by the time
+that the last pass applies the messages, the misses of the whole batch have been served side by side. In cache that costs little.
+
+What an anomaly is, and what becomes of it, is said at `Anomaly`; `tests/oracle/book.py` says the same in plain Python.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from photonlab.kernels import book as books
+from photonlab.kernels import order_index, price_tree
+from photonlab.kernels.book import Book
+from photonlab.kernels.itch import LENGTH_BY_TYPE, SYMBOL_OFFSET_BY_TYPE
+from photonlab.machine.bits import load_be16, load_be32, load_be64, load_u8, prefetch
+from photonlab.machine.jit import kernel
+
+BATCH = 64
+LONGEST = 1450  # no message may be longer: a MoldUDP64 packet in an Ethernet frame carries no more
+LOCATES = 1 << 16
+
+_0, _1, _2, _6 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(6)
+_8, _56 = np.uint64(8), np.uint64(56)
+_BATCH, _LONGEST = np.uint64(BATCH), np.uint64(LONGEST)
+_AHEAD = np.uint64(1536)  # bytes of input to ask for beforehand
+_MASK32 = np.uint64(0xFFFFFFFF)
+_OFFSET = np.uint64((1 << 56) - 1)
+
+# What a message is to the book
+SKIP, ADD, EXECUTE, EXECUTE_AT, CANCEL, DELETE, REPLACE, OTHER = (np.uint64(i) for i in range(8))
+_CLASSES = {"A": ADD, "F": ADD, "E": EXECUTE, "C": EXECUTE_AT, "X": CANCEL, "D": DELETE, "U": REPLACE}
+
+# uint32[256]: length << 8 | class of each known type, 0 for an unknown one
+SHAPE = np.array(
+    [int(n) << 8 | int(_CLASSES.get(chr(t), OTHER)) if n else 0 for t, n in enumerate(LENGTH_BY_TYPE)], np.uint32
+)
+_A, _D, _H, _N, _P, _Q, _R, _S, _B, _T, _M, _O, _h = (np.uint64(ord(c)) for c in "ADHNPQRSBTMOh")
+
+# How a call ended
+MORE, END_OF_SESSION, IMPOSSIBLE_LENGTH, FULL = (np.uint64(i) for i in range(4))
+
+# Words of `anomalies`
+UNKNOWN_TYPE, BAD_LENGTH, BAD_SIDE, DUPLICATE_REFERENCE, OVER_FILL, CROSSED, CROSSED_OUTSIDE_TRADING = (
+    np.uint64(i) for i in range(7)
+)
+ANOMALIES = (
+    "unknown_type",
+    "bad_length",
+    "bad_side",
+    "duplicate_reference",
+    "over_fill",
+    "crossed",
+    "crossed_outside_trading",
+)
+
+# Bits of an instrument's `trading`: continuous when all are set
+OPENED, TRADING, NOT_HALTED = np.uint8(1), np.uint8(2), np.uint8(4)
+_CONTINUOUS = np.uint8(7)
+
+# Words of `session`
+MARKET_HOURS, SELECTED = np.uint64(0), np.uint64(1)
+UNDECIDED, WANTED, UNWANTED = np.uint8(0), np.uint8(1), np.uint8(2)
+
+
+class Feed(NamedTuple):
+    """All that a replay keeps between two chunks.
+
+    Attributes
+    ----------
+    book : Book
+    counts : ndarray of uint64, shape (256,)
+        Messages by type byte.
+    unknown_reference : ndarray of uint64, shape (256,)
+        By type byte, messages that name an order that is not live; nothing else came of them.
+    anomalies : ndarray of uint64, shape (8,)
+        See `ANOMALIES`.
+    volume : ndarray of uint64, shape (65536,)
+        By locate, shares traded: E, printable C, P and Q.
+    names : ndarray of uint64, shape (65536,)
+        By locate, the symbol's 8 bytes as a big-endian word.
+    trading : ndarray of uint8, shape (65536,)
+        By locate, what the feed has said on its trading.
+    choice : ndarray of uint8, shape (65536,)
+        By locate, whether it is wanted; looked at if symbols were chosen.
+    wanted : ndarray of uint64, shape (symbols,)
+        The chosen symbols.
+    session : ndarray of uint64, shape (2,)
+        Whether market hours have begun and not ended; whether symbols were chosen.
+    batch, entries : ndarray of uint64, shape (BATCH,)
+        Scratch: offset of each message in the batch | its class << 56; what the look-ahead found.
+    """
+
+    book: Book
+    counts: np.ndarray
+    unknown_reference: np.ndarray
+    anomalies: np.ndarray
+    volume: np.ndarray
+    names: np.ndarray
+    trading: np.ndarray
+    choice: np.ndarray
+    wanted: np.ndarray
+    session: np.ndarray
+    batch: np.ndarray
+    entries: np.ndarray
+
+
+def make_feed(book, symbols=None) -> Feed:
+    """Return a replay's state before the first message.
+
+    Parameters
+    ----------
+    book : Book
+    symbols : iterable of str, optional
+        Keep only these instruments' books; all by default.
+
+    Returns
+    -------
+    Feed
+    """
+    wanted = np.array([int.from_bytes(s.encode("ascii").ljust(8), "big") for s in symbols or ()], np.uint64)
+    return Feed(
+        book,
+        np.zeros(256, np.uint64),
+        np.zeros(256, np.uint64),
+        np.zeros(8, np.uint64),
+        np.zeros(LOCATES, np.uint64),
+        np.zeros(LOCATES, np.uint64),
+        np.full(LOCATES, TRADING | NOT_HALTED, np.uint8),
+        np.zeros(LOCATES, np.uint8),
+        wanted,
+        np.array([0, symbols is not None], np.uint64),
+        np.zeros(BATCH, np.uint64),
+        np.zeros(BATCH, np.uint64),
+    )
+
+
+@kernel
+def replay(feed, data, begin, end, look_ahead):
+    """Apply the whole messages of a chunk.
+
+    Parameters
+    ----------
+    feed : Feed
+    data : ndarray of uint8
+    begin, end : uint64
+        Where a length prefix stands, and where the chunk ends.
+    look_ahead : bool
+        Make the passes that look ahead.
+
+    Returns
+    -------
+    at, outcome : uint64
+        The offset of the first byte not consumed, and `MORE` (a whole message is no longer there), `END_OF_SESSION` (behind a
+        length of zero), `IMPOSSIBLE_LENGTH` (at a prefix) or `FULL` (the books' memory is exhausted).
+    """
+    at, outcome, count = begin, MORE, _1
+    while count != _0 and outcome == MORE:
+        if not books.room(feed.book, _BATCH):
+            return at, FULL
+        count, at, outcome = _frame(feed, data, at, end)
+        if feed.session[SELECTED] != _0:
+            _select(feed, data, count)
+        if look_ahead:
+            _look_ahead(feed, data, count)
+        i = _0
+        while i < count:
+            word = feed.batch[i]
+            apply(feed, data, word & _OFFSET, word >> _56)
+            i += _1
+    if price_tree.crowded(feed.book.tree):
+        price_tree.sweep(feed.book.tree)
+    return at, outcome
+
+
+@kernel(forceinline=True)
+def _frame(feed, data, at, end):
+    """Walk up to `BATCH` messages: note where each begins and its class, count it."""
+    count = _0
+    while count < _BATCH and at + _2 <= end:
+        length = load_be16(data, at)
+        following = at + _2 + length
+        if length == _0:
+            return count, following, END_OF_SESSION
+        if following > end:
+            if length > _LONGEST:
+                return count, at, IMPOSSIBLE_LENGTH
+            break
+        prefetch(data, at + _AHEAD)
+        kind = load_u8(data, at + _2)
+        shape = np.uint64(SHAPE[kind])
+        what = shape & np.uint64(255)
+        if shape >> _8 != length:
+            if length > _LONGEST:
+                return count, at, IMPOSSIBLE_LENGTH
+            feed.anomalies[UNKNOWN_TYPE if shape == _0 else BAD_LENGTH] += _1
+            what = SKIP
+        feed.counts[kind] += _1
+        feed.batch[count] = (at + _2) | (what << _56)
+        count += _1
+        at = following
+    return count, at, MORE
+
+
+@kernel
+def _select(feed, data, count):
+    """Skip the batch's messages on instruments that were not chosen."""
+    i = _0
+    while i < count:
+        word = feed.batch[i]
+        at = word & _OFFSET
+        kind = load_u8(data, at)
+        if word >> _56 != SKIP and kind != _S:
+            locate = load_be16(data, at + _1)
+            symbol = np.uint64(SYMBOL_OFFSET_BY_TYPE[kind])
+            if symbol != _0 and (feed.choice[locate] == UNDECIDED or kind == _R):
+                feed.choice[locate] = UNWANTED
+                for wanted in feed.wanted:
+                    if wanted == load_be64(data, at + symbol):
+                        feed.choice[locate] = WANTED
+            if feed.choice[locate] != WANTED:
+                feed.batch[i] = at | (SKIP << _56)
+        i += _1
+
+
+@kernel(forceinline=True)
+def _look_ahead(feed, data, count):
+    """Ask for what the batch will touch, a dependent miss at a time."""
+    book = feed.book
+    index, words = book.index, book.words
+    i = _0
+    while i < count:
+        word = feed.batch[i]
+        what = word >> _56
+        entry = _0
+        if what - ADD < OTHER - ADD:
+            at = word & _OFFSET
+            entry = order_index.entry_of(index, load_be64(data, at + np.uint64(11)))
+            prefetch(index.chunks, entry)
+        feed.entries[i] = entry
+        i += _1
+    i = _0
+    while i < count:
+        word = feed.batch[i]
+        entry = feed.entries[i]
+        at = word & _OFFSET
+        if word >> _56 == ADD:
+            side, key = _add_target(data, at)
+            leaf = price_tree.recent_leaf(book.tree, side, key)
+            place = price_tree.place_in(leaf, key)
+            prefetch(book.tree.children, place)
+            feed.entries[i] = place
+        elif entry != _0:
+            node = order_index.node_at(index, entry, load_be64(data, at + np.uint64(11)))
+            prefetch(words, books.word_at(node))
+            feed.entries[i] = node
+        i += _1
+    i = _0
+    while i < count:
+        target = feed.entries[i]
+        if feed.batch[i] >> _56 == ADD:
+            level = np.uint64(book.tree.children[target])
+            prefetch(words, books.word_at(level))
+        elif target != _0:
+            at = books.word_at(target)
+            prefetch(words, books.word_at(np.uint64(words[at + books.LEVEL])))
+            prefetch(words, books.word_at(np.uint64(words[at + books.BEFORE])))
+            prefetch(words, books.word_at(np.uint64(words[at + books.AFTER])))
+        i += _1
+
+
+@kernel(forceinline=True)
+def _add_target(data, at):
+    """Return the book side and the key of an add order message; a side that is neither counts as bids here."""
+    side = (load_be16(data, at + _1) << _1) | np.uint64(load_u8(data, at + np.uint64(19)) == _S)
+    return side, books.key_of(side, load_be32(data, at + np.uint64(32)))
+
+
+@kernel(forceinline=True)
+def apply(feed, data, at, what):
+    """Apply one message of known class, given where its type byte stands."""
+    if what == ADD:
+        _add(feed, data, at)
+    elif what == DELETE:
+        book = feed.book
+        reference = load_be64(data, at + np.uint64(11))
+        entry, node = books.find_order(book, reference)
+        level = books.level_of(book, node)
+        if level != _0:
+            books.remove_order(book, entry, node, level, reference)
+        else:
+            feed.unknown_reference[_D] += _1
+    elif what == REPLACE:
+        _replace(feed, data, at)
+    elif what < DELETE:
+        if what != SKIP:
+            _reduce(feed, data, at, what)
+    else:
+        _other(feed, data, at)
+
+
+@kernel(forceinline=True)
+def _add(feed, data, at):
+    book = feed.book
+    reference = load_be64(data, at + np.uint64(11))
+    letter = load_u8(data, at + np.uint64(19))
+    side = (load_be16(data, at + _1) << _1) | np.uint64(letter == _S)
+    if letter != _B and letter != _S:
+        feed.anomalies[BAD_SIDE] += _1
+        return
+    record = price_tree.side_at(side) + price_tree.NAME
+    if book.tree.sides[record] == _0:
+        _name(feed, data, at, side)
+    entry, node = books.find_order(book, reference)
+    shares, price = load_be32(data, at + np.uint64(20)), load_be32(data, at + np.uint64(32))
+    if books.level_of(book, node) != _0:
+        _insert_again(feed, reference, side, shares, price, books.crossed(book, side))
+        return
+    old = book.tree.sides[price_tree.side_at(side) + price_tree.BEST_KEY]
+    if books.add_order(book, reference, side, shares, price) and books.crossed(book, side):
+        _count_crossing(feed, side, old)
+
+
+@kernel
+def _name(feed, data, at, side):
+    """Take an instrument's symbol from its first order, unless the directory gave one."""
+    feed.book.tree.sides[price_tree.side_at(side) + price_tree.NAME] = _1
+    locate = side >> _1
+    if feed.names[locate] == _0:
+        feed.names[locate] = load_be64(data, at + np.uint64(24))
+
+
+@kernel
+def _count_crossing(feed, side, old):
+    """Count a crossing by an order that improved a best key from `old`, if the book was not crossed before."""
+    sides = feed.book.tree.sides
+    other = price_tree.side_at(side ^ _1)
+    # keys of the two sides are complements: crossed when they add up to less than 2^32
+    if old < price_tree.NO_KEY and old + sides[other + price_tree.BEST_KEY] < price_tree.NO_KEY:
+        return
+    _note_crossing(feed, side)
+
+
+@kernel
+def _note_crossing(feed, side):
+    continuous = feed.session[MARKET_HOURS] != _0 and feed.trading[side >> _1] == _CONTINUOUS
+    feed.anomalies[CROSSED if continuous else CROSSED_OUTSIDE_TRADING] += _1
+
+
+@kernel
+def _insert_again(feed, reference, side, shares, price, was_crossed):
+    """Add an order whose reference may be live: then that order goes first, as the exchange's last word stands."""
+    book = feed.book
+    entry, node = books.find_order(book, reference)
+    level = books.level_of(book, node)
+    if level != _0:
+        feed.anomalies[DUPLICATE_REFERENCE] += _1
+        books.remove_order(book, entry, node, level, reference)
+    books.add_order(book, reference, side, shares, price)
+    if not was_crossed and books.crossed(book, side):
+        _note_crossing(feed, side)
+
+
+@kernel(forceinline=True)
+def _replace(feed, data, at):
+    """The old order goes whole, the new one stands last in its queue; side and instrument are the old one's."""
+    book = feed.book
+    reference = load_be64(data, at + np.uint64(11))
+    entry, node = books.find_order(book, reference)
+    level = books.level_of(book, node)
+    if level == _0:
+        feed.unknown_reference[np.uint64(ord("U"))] += _1
+        return
+    side = np.uint64(book.words[books.word_at(level) + books.SIDE])
+    was_crossed = books.crossed(book, side)
+    books.remove_order(book, entry, node, level, reference)
+    reference = load_be64(data, at + np.uint64(19))
+    shares, price = load_be32(data, at + np.uint64(27)), load_be32(data, at + np.uint64(31))
+    entry, node = books.find_order(book, reference)
+    if books.level_of(book, node) != _0:
+        _insert_again(feed, reference, side, shares, price, was_crossed)
+    elif books.add_order(book, reference, side, shares, price) and not was_crossed and books.crossed(book, side):
+        _note_crossing(feed, side)
+
+
+@kernel(forceinline=True)
+def _reduce(feed, data, at, what):
+    """E, C and X: shares off an order, by reference, wherever it stands in its queue."""
+    book = feed.book
+    reference = load_be64(data, at + np.uint64(11))
+    shares = load_be32(data, at + np.uint64(19))
+    entry, node = books.find_order(book, reference)
+    level = books.level_of(book, node)
+    if level == _0:
+        feed.unknown_reference[load_u8(data, at)] += _1
+        return
+    open_shares = np.uint64(book.words[books.word_at(node) + books.SHARES])
+    if what == EXECUTE or (what == EXECUTE_AT and load_u8(data, at + np.uint64(31)) != _N):
+        side = np.uint64(book.words[books.word_at(level) + books.SIDE])
+        feed.volume[side >> _1] += min(shares, open_shares)
+    if shares < open_shares:
+        books.reduce_order(book, node, level, shares)
+    else:
+        if shares > open_shares:
+            feed.anomalies[OVER_FILL] += _1
+        books.remove_order(book, entry, node, level, reference)
+
+
+@kernel
+def _other(feed, data, at):
+    """Messages that change no book but are about trading: S, R, H, h, P and Q."""
+    kind = load_u8(data, at)
+    locate = load_be16(data, at + _1)
+    if kind == _P:
+        feed.volume[locate] += load_be32(data, at + np.uint64(20))
+    elif kind == _Q:
+        feed.volume[locate] += load_be64(data, at + np.uint64(11))
+        if load_u8(data, at + np.uint64(39)) == _O:
+            feed.trading[locate] |= OPENED
+    elif kind == _R:
+        feed.names[locate] = load_be64(data, at + np.uint64(11))
+    elif kind == _H:
+        if load_u8(data, at + np.uint64(19)) == _T:
+            feed.trading[locate] |= TRADING
+        else:
+            feed.trading[locate] &= ~TRADING
+    elif kind == _h:
+        if load_u8(data, at + np.uint64(20)) == _H:
+            feed.trading[locate] &= ~NOT_HALTED
+        else:
+            feed.trading[locate] |= NOT_HALTED
+    elif kind == _S:
+        event = load_u8(data, at + np.uint64(11))
+        if event == _Q:
+            feed.session[MARKET_HOURS] = _1
+        elif event == _M:
+            feed.session[MARKET_HOURS] = _0
