@@ -1,0 +1,112 @@
+"""Tables that everybody can read: caption, header cells with scope, numbers with sensible digits."""
+
+import html
+import math
+import numbers
+
+from IPython.display import display
+
+MISSING = "–"
+
+
+def number(value, digits=3):
+    """Write a number for a reader.
+
+    Parameters
+    ----------
+    value : int, float, bool, str or None
+    digits : int
+        Significant digits of a fraction; a whole number keeps all of its own.
+
+    Returns
+    -------
+    str
+        Thousands apart, no exponent between a thousandth and a quadrillion; a dash for None and NaN; text as it is.
+    """
+    if value is None or (isinstance(value, numbers.Real) and math.isnan(value)):
+        return MISSING
+    if isinstance(value, bool) or type(value).__name__ == "bool_":
+        return "yes" if value else "no"
+    if isinstance(value, numbers.Integral):
+        return f"{int(value):,}".replace("-", "−")
+    if not isinstance(value, numbers.Real):
+        return str(value)
+    value = float(value)
+    if math.isinf(value):
+        text = "∞" if value > 0 else "-∞"
+    elif value and not 1e-3 <= abs(value) < 1e15:
+        text = f"{value:.{digits - 1}e}"
+    else:
+        # The rounded value decides how many decimals there are, so that 9.996 becomes 10.0 and not 10.00.
+        rounded = float(f"{value:.{digits - 1}e}") if value else 0.0
+        whole = math.floor(math.log10(abs(rounded))) + 1 if rounded else 1
+        text = f"{value:,.{max(digits - whole, 0)}f}"
+    return text.replace("-", "−")
+
+
+def table(frame, caption, *, formats=None, index=False, note=""):
+    """Show a table in the notebook.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Column names are the header: say the unit there ("p50 [ns]").
+    caption : str
+        Stands above the table.
+    formats : dict of str to (str or callable), optional
+        Column → format specification (",.1f") or function of a cell; other columns go through `number`.
+    index : bool
+        Whether the index is the first column, as row headers; else the first column of the frame is.
+    note : str
+        Stands below the table.
+    """
+    data = {"text/html": to_html(frame, caption, formats=formats, index=index, note=note), "text/plain": repr(frame)}
+    display(data, raw=True)
+
+
+def to_html(frame, caption, *, formats=None, index=False, note=""):
+    """Write a table as HTML; parameters as for `table`.
+
+    Returns
+    -------
+    str
+    """
+    if not caption:
+        raise ValueError("a table needs a caption")
+    unknown = set(formats or {}) - set(frame.columns)
+    if unknown:
+        raise ValueError(f"formats for columns that are not there: {', '.join(sorted(map(str, unknown)))}")
+    if index:
+        frame = frame.reset_index()
+    columns = [frame.iloc[:, position] for position in range(frame.shape[1])]
+    right = [column.dtype.kind in "iuf" for column in columns]
+    lines = [f"<thead><tr>{''.join(map(_header, frame.columns, right))}</tr></thead>", "<tbody>"]
+    writers = [_writer((formats or {}).get(name)) for name in frame.columns]
+    for row in range(len(frame)):
+        texts = [html.escape(write(column.iloc[row])) for write, column in zip(writers, columns, strict=True)]
+        cells = [f"<td{_align(r)}>{text}</td>" for text, r in zip(texts[1:], right[1:], strict=True)]
+        lines.append(f'<tr><th scope="row">{texts[0]}</th>{"".join(cells)}</tr>')
+    lines.append("</tbody>")
+    foot = f'<p class="note">{html.escape(note)}</p>' if note else ""
+    label = html.escape(caption, quote=True)
+    # The box scrolls sideways on a narrow screen, so it must be reachable by keyboard and have a name.
+    return (
+        f'<div class="table" role="region" tabindex="0" aria-label="{label}"><table>'
+        f"<caption>{html.escape(caption)}</caption>{''.join(lines)}</table>{foot}</div>"
+    )
+
+
+def _align(right):
+    return ' class="number"' if right else ""
+
+
+def _header(name, right):
+    return f'<th scope="col"{_align(right)}>{html.escape(str(name))}</th>'
+
+
+def _writer(form):
+    if form is None:
+        return number
+    if callable(form):
+        return lambda cell: str(form(cell))
+    return lambda cell: MISSING if number(cell) == MISSING else format(cell, form)
