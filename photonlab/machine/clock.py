@@ -78,7 +78,7 @@ class Floor(NamedTuple):
     smallest_step_ticks: int
     """Smallest difference between successive unordered reads that differ."""
     gcd_ticks: int
-    """Greatest common divisor of such differences; it is not the granularity where the hardware nudges repeated reads."""
+    """Greatest common divisor of such differences: not the granularity where the hardware nudges repeated reads."""
     empty_min_ns: float
     """Least reading of an empty timed region."""
     empty_median_ns: float
