@@ -1,9 +1,8 @@
 """Claims that their source contradicts: judged by arithmetic on the published figures, without a measurement."""
 
 from photonlab.lab.claims import Check, Claim, Published
-from photonlab.lab.rules import HOLDS, Part, figure
-
-INCONSISTENT = "inconsistent as published"
+from photonlab.lab.rows import Part, figure
+from photonlab.lab.rules import HOLDS, INCONSISTENT
 
 
 def near(one: float, two: float, tolerance: float) -> bool:
