@@ -1,6 +1,23 @@
 """Floor 4: measure, judge, publish."""
 
-__all__ = ["claims", "consistency", "histogram", "notebook", "record", "results", "rules", "timing", "verdicts"]
+__all__ = [
+    "claims",
+    "comparison",
+    "compilation",
+    "consistency",
+    "histogram",
+    "intervals",
+    "judging",
+    "notebook",
+    "openloop",
+    "percentiles",
+    "record",
+    "results",
+    "rows",
+    "rules",
+    "timing",
+    "verdicts",
+]
 
 
 def __getattr__(name):

@@ -2,7 +2,7 @@
 
 Every claim that the whitepaper puts to the test is one entry: where it was published, what it says in our words, the
 published figures with their units, which notebook tests it, and the checks (rule and parameters) that turn measured
-rows into a verdict. The rules are in :mod:`photonlab.lab.rules` and :mod:`photonlab.lab.consistency`.
+rows into a verdict. The rules are in `photonlab.lab.judging` and `photonlab.lab.consistency`.
 """
 
 import functools

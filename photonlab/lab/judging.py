@@ -18,6 +18,7 @@ from photonlab.lab.rows import (
     part,
     published_text,
     unit_of,
+    unmeasured,
     with_interval,
 )
 from photonlab.lab.rules import BESIDE, CLOSE, DIRECTION, FAILS, HOLDS, NEW, UNMEASURED

@@ -162,7 +162,7 @@ def _combined(claim: ledger.Claim, parts: list[Part]) -> Verdict:
 
 
 def _reason(head: Part, parts: list[Part]) -> str:
-    """Sentences in the order of weight: the part that decided, the others, and figures shown beside while they are few."""
+    """Sentences in the order of weight: the part that decided, the others, and a few figures shown beside."""
     beside = [part for part in parts if part.verdict == BESIDE and part is not head]
     said = [head, *(part for part in parts if part is not head and part.verdict != BESIDE)]
     if len(beside) <= FEW:
