@@ -7,6 +7,7 @@ run.
 
 import ctypes
 import importlib.metadata
+import math
 import os
 import platform
 import re
@@ -99,10 +100,22 @@ def collect(root: Path | str = _ROOT) -> dict[str, dict[str, object]]:
 
 def _fact(gather, root):
     try:
-        value = gather(root)
+        value = _fit(gather(root))
     except Exception:  # whatever a foreign system makes of it: a fact is lost, the run goes on
         return UNKNOWN
-    return UNKNOWN if value is None or value == "" else value
+    return UNKNOWN if value in (None, "", []) else value
+
+
+def _fit(value):
+    """Return a fact as it may stand in a table and in JSON: text on one line and not too long, finite numbers."""
+    if isinstance(value, list):
+        return [_fit(part) for part in value]
+    if isinstance(value, str):
+        line = "".join(letter if letter.isprintable() else " " for letter in value)
+        return " ".join(line.split())[:160]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(value)
+    return value
 
 
 def caches(root: Path = _ROOT, cpu: int = 0) -> list[dict[str, object]]:

@@ -99,9 +99,9 @@ def parse_cpus(text: str | None) -> tuple[int, ...]:
     """
     found: set[int] = set()
     for part in (text or "").split(","):
-        first, _, last = part.strip().partition("-")
-        last = last or first
-        if not (first.isdecimal() and last.isdecimal()) or len(first) > 6 or len(last) > 6:
+        first, dash, last = part.strip().partition("-")
+        last = last if dash else first
+        if not (first.isdecimal() and last.isdecimal()) or len(first) > 5 or len(last) > 5:
             return ()
         found.update(range(int(first), int(last) + 1))
     return tuple(sorted(found))
