@@ -7,7 +7,6 @@ big-endian, text is ASCII, left-justified and padded with spaces, prices are int
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 # section, type and name of a message; below it its fields in order, as name:kind. The header is every message's.
 _HEADER = "message_type:char stock_locate:uint16 tracking_number:uint16 timestamp:timestamp"
@@ -190,8 +189,10 @@ def offset_of(type_: str, field: str) -> int:
     return BY_TYPE[type_].field(field).offset
 
 
-def message_table() -> pd.DataFrame:
-    """Return one row a message type, as the documentation shows it."""
+def message_table():
+    """Return a DataFrame with one row a message type, as the documentation shows it."""
+    import pandas as pd  # here, because a replay from the command line needs no pandas, which takes long to load
+
     return pd.DataFrame(
         [
             {
@@ -208,8 +209,10 @@ def message_table() -> pd.DataFrame:
     )
 
 
-def field_table(types: str = TYPES) -> pd.DataFrame:
-    """Return one row a field of the types named, in their order in the message."""
+def field_table(types: str = TYPES):
+    """Return a DataFrame with one row a field of the types named, in their order in the message."""
+    import pandas as pd
+
     return pd.DataFrame([{"type": t, **field._asdict()} for t in types for field in BY_TYPE[t].fields])
 
 
