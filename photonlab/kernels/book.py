@@ -92,38 +92,38 @@ def make_book(pages=1 << 24, levels=1 << 24, tree_nodes=1 << 22) -> Book:
     )
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def key_of(side, price):
     """Return the key of a price on a side: the lower, the better."""
     return price ^ (((side & _1) - _1) & _MASK32)
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def word_at(node):
     """Return the index of a node's first word in `words`."""
     return node << _NODE_SHIFT
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def volume_at(level):
     """Return the index of a level's volume in `pairs`."""
     return (level << _1) + _2
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def find_order(book, reference):
     """Return the entry and the node of a reference; the node is live if its LEVEL word is not 0."""
     entry = order_index.entry_of(book.index, reference)
     return entry, order_index.node_at(book.index, entry, reference)
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def level_of(book, node):
     """Return the level of an order's node, 0 if the node is no live order."""
     return np.uint64(book.words[word_at(node) + LEVEL])
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def room(book, messages):
     """Return whether `messages` more messages find room whatever they are."""
     return (
@@ -134,7 +134,7 @@ def room(book, messages):
     )
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def reduce_order(book, node, level, shares):
     """Take shares off an order that keeps some: it keeps its place."""
     at = word_at(node) + SHARES
@@ -142,7 +142,7 @@ def reduce_order(book, node, level, shares):
     book.pairs[volume_at(level)] -= shares
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def remove_order(book, entry, node, level, reference):
     """Take an order out of its queue, its level and the index."""
     words = book.words
@@ -158,7 +158,7 @@ def remove_order(book, entry, node, level, reference):
         _remove_level(book, level)
 
 
-@kernel
+@kernel(inner=True)
 def _remove_level(book, level):
     """Take an empty level out of the tree, and find the next best price if it was the best."""
     words, tree = book.words, book.tree
@@ -185,7 +185,7 @@ def _remove_level(book, level):
     book.tally[LEVELS] -= _1
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def add_order(book, reference, side, shares, price):
     """Put a new order at the end of its queue; return whether its price is a new best one.
 
@@ -221,7 +221,7 @@ def add_order(book, reference, side, shares, price):
     return improved
 
 
-@kernel
+@kernel(inner=True)
 def _level(book, side, key, place):
     """Return the level of `key` in the block at `place`, made if need be."""
     words, tree = book.words, book.tree
@@ -251,7 +251,7 @@ def _level(book, side, key, place):
     return level
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def crossed(book, side):
     """Return whether the bid of this side's instrument stands at or above its ask."""
     record = side_at(side & ~_1)
@@ -263,7 +263,7 @@ def crossed(book, side):
     return bid_price >= sides[record + np.uint64(price_tree.SIDE_WORDS) + BEST_KEY]
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def name_side(book, side, symbol):
     """Note the symbol (8 bytes as one word) of an instrument whose side has none yet."""
     at = side_at(side) + NAME

@@ -79,7 +79,7 @@ def make_order_index(pages=1 << 24) -> OrderIndex:
     )
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def entry_of(index, reference):
     """Return the place in `chunks` of the page entry of `reference`, or 0 if its chunk does not exist."""
     key = reference >> _KEY_SHIFT
@@ -91,20 +91,20 @@ def entry_of(index, reference):
     return (chunk << CHUNK_BITS) | ((reference >> PAGE_BITS) & _CHUNK_MASK)
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def node_at(index, entry, reference):
     """Return the node of `reference` in the page of `entry`; a node of page 0, which is never live, if there is no page."""
     page = np.uint64(index.chunks[entry]) >> COUNT_BITS
     return (page << PAGE_BITS) | (reference & _PAGE_MASK)
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def reference_of(index, node):
     """Return the reference of a live node."""
     return index.page_first[node >> PAGE_BITS] | (node & _PAGE_MASK)
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def claim(index, reference):
     """Return a node for a reference that has none, or 0 if the index is full."""
     entry = entry_of(index, reference)
@@ -118,7 +118,7 @@ def claim(index, reference):
     return ((page >> COUNT_BITS) << PAGE_BITS) | (reference & _PAGE_MASK)
 
 
-@kernel
+@kernel(inner=True)
 def _new_page(index, reference, entry):
     """Set an empty page up for `reference`, and its chunk if need be; return its entry, or 0 if the index is full."""
     key = reference >> _KEY_SHIFT
@@ -144,7 +144,7 @@ def _new_page(index, reference, entry):
     return entry
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def release(index, entry, reference):
     """Give back the node of a reference that stands at `entry`. Its memory must hold no live order any more."""
     count = np.uint64(index.chunks[entry]) - _1
@@ -153,7 +153,7 @@ def release(index, entry, reference):
         _drop_page(index, entry, reference)
 
 
-@kernel
+@kernel(inner=True)
 def _drop_page(index, entry, reference):
     """Give an empty page back, and its chunk with its last page."""
     pool.give(index.page_pool, np.uint64(index.chunks[entry]) >> COUNT_BITS)

@@ -83,19 +83,19 @@ def make_price_tree(nodes=1 << 22, sides=1 << 17) -> PriceTree:
     )
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def side_at(side):
     """Return the index of a book side's record in `sides`."""
     return side << _SIDE_SHIFT
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def recent_at(side, key):
     """Return the index of the record word that may remember the lowest-floor node of `key`."""
     return (side << _SIDE_SHIFT) + RECENT + ((key >> (BLOCK_BITS + _STEP)) & _3)
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def recent_leaf(tree, side, key):
     """Return the lowest-floor node of `key` if its side remembers it, else 0."""
     word = tree.sides[recent_at(side, key)]
@@ -104,13 +104,13 @@ def recent_leaf(tree, side, key):
     return _0
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def place_in(leaf, key):
     """Return the index in `children` of the block of `key`."""
     return (leaf << _STEP) | ((key >> BLOCK_BITS) & _LOW)
 
 
-@kernel
+@kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def descend(tree, side, key):
     """Return the lowest-floor node of `key`, made if need be, and remember it; 0 if the pool of nodes is exhausted."""
     record = side_at(side)
@@ -140,7 +140,7 @@ def descend(tree, side, key):
     return node
 
 
-@kernel
+@kernel(inner=True)
 def _fresh(tree, parent):
     node = pool.take(tree.nodes)
     if node != _0:
@@ -149,73 +149,59 @@ def _fresh(tree, parent):
     return node
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def mark(tree, place):
     """Note that the block at `place` is no longer empty."""
     node = place >> _STEP
     old = tree.bits[node]
     tree.bits[node] = old | (_1 << (place & _LOW))
     if old == _0:
-        _mark_above(tree, node)
+        tree.state[IDLE] -= _1
+        while old == _0:
+            at = np.uint64(tree.parent[node])
+            if at == _0:
+                break
+            node = at >> _STEP
+            old = tree.bits[node]
+            tree.bits[node] = old | (_1 << (at & _LOW))
 
 
-@kernel
-def _mark_above(tree, node):
-    tree.state[IDLE] -= _1
-    while True:
-        at = np.uint64(tree.parent[node])
-        if at == _0:
-            return
-        node = at >> _STEP
-        old = tree.bits[node]
-        tree.bits[node] = old | (_1 << (at & _LOW))
-        if old != _0:
-            return
-
-
-@kernel(forceinline=True)
+@kernel(inner=True)
 def unmark(tree, place):
     """Note that the block at `place` is empty."""
     node = place >> _STEP
     new = tree.bits[node] & ~(_1 << (place & _LOW))
     tree.bits[node] = new
     if new == _0:
-        _unmark_above(tree, node)
+        tree.state[IDLE] += _1
+        while new == _0:
+            at = np.uint64(tree.parent[node])
+            if at == _0:
+                break
+            node = at >> _STEP
+            new = tree.bits[node] & ~(_1 << (at & _LOW))
+            tree.bits[node] = new
 
 
-@kernel
-def _unmark_above(tree, node):
-    tree.state[IDLE] += _1
-    while True:
-        at = np.uint64(tree.parent[node])
-        if at == _0:
-            return
-        node = at >> _STEP
-        new = tree.bits[node] & ~(_1 << (at & _LOW))
-        tree.bits[node] = new
-        if new != _0:
-            return
-
-
-@kernel(forceinline=True)
+@kernel(inner=True)
 def first_from(tree, leaf):
     """Return the first level of the best block of a tree whose best block was in `leaf`, or 0 if the tree is empty."""
     word = tree.bits[leaf]
     if word != _0:
         return np.uint64(tree.children[(leaf << _STEP) | ctz64(word)])
-    return _first_above(tree, leaf)
+    return _first_above(tree.bits, tree.children, tree.parent, leaf)
 
 
-@kernel
-def _first_above(tree, node):
+@kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _first_above(bits, children, parent, node):
     floors = _0
-    while tree.bits[node] == _0:
-        node = np.uint64(tree.parent[node]) >> _STEP
+    while bits[node] == _0:
+        node = np.uint64(parent[node]) >> _STEP
         if node == _0:
             return _0
         floors += _1
     while True:
-        node = np.uint64(tree.children[(node << _STEP) | ctz64(tree.bits[node])])
+        node = np.uint64(children[(node << _STEP) | ctz64(bits[node])])
         if floors == _0:
             return node
         floors -= _1
@@ -245,13 +231,13 @@ def next_block(tree, place):
     return place
 
 
-@kernel
+@kernel(inner=True)
 def crowded(tree):
     """Return whether empty lowest-floor nodes are so many that a sweep pays for itself."""
     return tree.state[IDLE] > np.uint64(4096) and tree.state[IDLE] > tree.nodes.state[pool.LIVE] >> _1
 
 
-@kernel
+@kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def sweep(tree):
     """Give back all empty nodes, and forget them. Cost: one look at every node ever made."""
     number = _0
@@ -279,7 +265,7 @@ def sweep(tree):
                 break
 
 
-@kernel
+@kernel(inner=True)
 def _has_child(tree, node):
     slot = _0
     while slot < _64:

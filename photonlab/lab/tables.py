@@ -7,6 +7,7 @@ import numbers
 from IPython.display import display
 
 MISSING = "–"
+LONG = 40
 
 
 def number(value, digits=3):
@@ -79,29 +80,34 @@ def to_html(frame, caption, *, formats=None, index=False, note=""):
     if index:
         frame = frame.reset_index()
     columns = [frame.iloc[:, position] for position in range(frame.shape[1])]
-    right = [column.dtype.kind in "iuf" for column in columns]
-    lines = [f"<thead><tr>{''.join(map(_header, frame.columns, right))}</tr></thead>", "<tbody>"]
     writers = [_writer((formats or {}).get(name)) for name in frame.columns]
-    for row in range(len(frame)):
-        texts = [html.escape(write(column.iloc[row])) for write, column in zip(writers, columns, strict=True)]
-        cells = [f"<td{_align(r)}>{text}</td>" for text, r in zip(texts[1:], right[1:], strict=True)]
-        lines.append(f'<tr><th scope="row">{texts[0]}</th>{"".join(cells)}</tr>')
+    texts = [[html.escape(write(cell)) for cell in column] for write, column in zip(writers, columns, strict=True)]
+    kinds = [_kind(column, cells) for column, cells in zip(columns, texts, strict=True)]
+    lines = [f"<thead><tr>{''.join(map(_header, frame.columns, kinds))}</tr></thead>", "<tbody>"]
+    for first, *others in zip(*texts, strict=True):
+        cells = [f"<td{kind}>{text}</td>" for text, kind in zip(others, kinds[1:], strict=True)]
+        lines.append(f'<tr><th scope="row">{first}</th>{"".join(cells)}</tr>')
+    if not len(frame):
+        lines.append(f'<tr><td colspan="{len(columns)}">none</td></tr>')
     lines.append("</tbody>")
     foot = f'<p class="note">{html.escape(note)}</p>' if note else ""
     label = html.escape(caption, quote=True)
     # The box scrolls sideways on a narrow screen, so it must be reachable by keyboard and have a name.
     return (
         f'<div class="table" role="region" tabindex="0" aria-label="{label}"><table>'
-        f"<caption>{html.escape(caption)}</caption>{''.join(lines)}</table>{foot}</div>"
+        f"<caption><span>{html.escape(caption)}</span></caption>{''.join(lines)}</table>{foot}</div>"
     )
 
 
-def _align(right):
-    return ' class="number"' if right else ""
+def _kind(column, texts):
+    """The class of a column's cells: numbers stand to the right, long text is kept from becoming a thin tower."""
+    if column.dtype.kind in "iuf":
+        return ' class="number"'
+    return ' class="long"' if any(len(text) > LONG for text in texts) else ""
 
 
-def _header(name, right):
-    return f'<th scope="col"{_align(right)}>{html.escape(str(name))}</th>'
+def _header(name, kind):
+    return f'<th scope="col"{kind}>{html.escape(str(name))}</th>'
 
 
 def _writer(form):

@@ -85,12 +85,14 @@ class Floor(NamedTuple):
     empty_p99_ns: float
     cost_ns: float
     """What one timed region adds to the run: an opening and a closing read, measured in a batch."""
+    ticks: int
+    """The floor: what 99 of 100 empty regions read at most, and never less than one step."""
     samples: int
 
     @property
     def ns(self) -> float:
-        """The floor: the granularity or the reading of an empty region, whichever is larger."""
-        return max(self.granularity_ns, self.empty_median_ns)
+        """The floor in ns."""
+        return max(self.granularity_ns, self.empty_p99_ns)
 
     def describe(self, ns: float) -> str:
         """Return a duration as text; at or below the floor without a figure (an empty body never reads 0)."""
@@ -345,6 +347,7 @@ def floor(samples: int = 20_000) -> Floor:
         calibration.ns(spans[(samples + 1) // 2 - 1]),
         calibration.ns(spans[(99 * samples + 99) // 100 - 1]),
         float(np.quantile(batches, 0.25)),
+        max(int(np.ceil(step.ticks)), int(spans[(99 * samples + 99) // 100 - 1])),
         samples,
     )
 

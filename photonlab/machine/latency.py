@@ -102,6 +102,28 @@ def walk(lines, position, clocked, steps):
 
 
 @kernel
+def walk_each(lines, position, spans, steps):
+    """Time every walk of some steps by itself, as a latency measurement of single operations would.
+
+    Parameters
+    ----------
+    lines, position : ndarray of uint64
+        As in `Walk`.
+    spans : ndarray of uint64, shape (n,)
+        Receives the ticks of n walks.
+    steps : int64
+        Of each walk; may be one.
+    """
+    for i in range(spans.size):
+        at = position[0]
+        before = ticks_begin()
+        for _ in range(steps):
+            at = lines[at]
+        position[0] = at
+        spans[i] = elapsed(before, ticks_end())
+
+
+@kernel
 def cycle_length(lines, position):
     """Return after how many steps a walk from `position` is back there; one more than there are lines if it is not."""
     start = position[0]

@@ -1,5 +1,6 @@
 """Memory as the operating system gives it: address space reserved now and committed on touch, huge pages, views without copies."""
 
+import contextlib
 import mmap
 
 import numpy as np
@@ -44,10 +45,8 @@ def huge_array(length, dtype, *, huge=True, populate=False):
         raise MemoryError(f"cannot reserve {rounded / 2**20:.0f} MiB of address space: {error}") from None
     advice = getattr(mmap, "MADV_HUGEPAGE" if huge else "MADV_NOHUGEPAGE", None)
     if advice is not None and rounded >= _HUGE_PAGE:
-        try:
+        with contextlib.suppress(OSError):  # a system without transparent huge pages: small pages serve
             area.madvise(advice)
-        except OSError:
-            pass  # a kernel without transparent huge pages: small pages serve
     array = np.frombuffer(area, dtype=dtype, count=int(length))
     if populate:
         array.view(np.uint8)[:: mmap.PAGESIZE] = 0
@@ -65,7 +64,8 @@ class _Exposed:
 def as_bytes_array(data):
     """Return any bytes-like object as a uint8 array of one and the same Numba type, without a copy.
 
-    A read-only array is another type to Numba, and would compile every kernel again, perhaps in the middle of a measurement.
+    A read-only array is another type to Numba, and would compile every kernel again,
+    perhaps in the middle of a measurement.
 
     Parameters
     ----------

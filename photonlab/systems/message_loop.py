@@ -29,6 +29,8 @@ _AHEAD = np.uint64(1536)  # bytes of input to ask for beforehand
 _MASK32 = np.uint64(0xFFFFFFFF)
 _OFFSET = np.uint64((1 << 56) - 1)
 
+_COLD = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # called now and then, by kernels only
+
 # What a message is to the book
 SKIP, ADD, EXECUTE, EXECUTE_AT, CANCEL, DELETE, REPLACE, OTHER = (np.uint64(i) for i in range(8))
 _CLASSES = {"A": ADD, "F": ADD, "E": EXECUTE, "C": EXECUTE_AT, "X": CANCEL, "D": DELETE, "U": REPLACE}
@@ -37,7 +39,7 @@ _CLASSES = {"A": ADD, "F": ADD, "E": EXECUTE, "C": EXECUTE_AT, "X": CANCEL, "D":
 SHAPE = np.array(
     [int(n) << 8 | int(_CLASSES.get(chr(t), OTHER)) if n else 0 for t, n in enumerate(LENGTH_BY_TYPE)], np.uint32
 )
-_A, _D, _H, _N, _P, _Q, _R, _S, _B, _T, _M, _O, _h = (np.uint64(ord(c)) for c in "ADHNPQRSBTMOh")
+_B, _H, _M, _N, _O, _P, _Q, _R, _S, _T, _h = (np.uint64(ord(c)) for c in "BHMNOPQRSTh")
 
 # How a call ended
 MORE, END_OF_SESSION, IMPOSSIBLE_LENGTH, FULL = (np.uint64(i) for i in range(4))
@@ -175,7 +177,7 @@ def replay(feed, data, begin, end, look_ahead):
     return at, outcome
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def _frame(feed, data, at, end):
     """Walk up to `BATCH` messages: note where each begins and its class, count it."""
     count = _0
@@ -204,7 +206,7 @@ def _frame(feed, data, at, end):
     return count, at, MORE
 
 
-@kernel
+@kernel(**_COLD)
 def _select(feed, data, count):
     """Skip the batch's messages on instruments that were not chosen."""
     i = _0
@@ -225,7 +227,7 @@ def _select(feed, data, count):
         i += _1
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def _look_ahead(feed, data, count):
     """Ask for what the batch will touch, a dependent miss at a time."""
     book = feed.book
@@ -271,169 +273,113 @@ def _look_ahead(feed, data, count):
         i += _1
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def _add_target(data, at):
     """Return the book side and the key of an add order message; a side that is neither counts as bids here."""
     side = (load_be16(data, at + _1) << _1) | np.uint64(load_u8(data, at + np.uint64(19)) == _S)
     return side, books.key_of(side, load_be32(data, at + np.uint64(32)))
 
 
-@kernel(forceinline=True)
+@kernel(inner=True)
 def apply(feed, data, at, what):
-    """Apply one message of known class, given where its type byte stands."""
-    if what == ADD:
-        _add(feed, data, at)
-    elif what == DELETE:
-        book = feed.book
+    """Apply one message of known class, given where its type byte stands.
+
+    What takes an order away and what brings one each stand here once: a replace is the one and then the other.
+    """
+    book = feed.book
+    was_crossed = False
+    if what - EXECUTE <= REPLACE - EXECUTE:
         reference = load_be64(data, at + np.uint64(11))
         entry, node = books.find_order(book, reference)
         level = books.level_of(book, node)
-        if level != _0:
-            books.remove_order(book, entry, node, level, reference)
-        else:
-            feed.unknown_reference[_D] += _1
-    elif what == REPLACE:
-        _replace(feed, data, at)
-    elif what < DELETE:
-        if what != SKIP:
-            _reduce(feed, data, at, what)
-    else:
-        _other(feed, data, at)
-
-
-@kernel(forceinline=True)
-def _add(feed, data, at):
-    book = feed.book
-    reference = load_be64(data, at + np.uint64(11))
-    letter = load_u8(data, at + np.uint64(19))
-    side = (load_be16(data, at + _1) << _1) | np.uint64(letter == _S)
-    if letter != _B and letter != _S:
-        feed.anomalies[BAD_SIDE] += _1
-        return
-    record = price_tree.side_at(side) + price_tree.NAME
-    if book.tree.sides[record] == _0:
-        _name(feed, data, at, side)
-    entry, node = books.find_order(book, reference)
-    shares, price = load_be32(data, at + np.uint64(20)), load_be32(data, at + np.uint64(32))
-    if books.level_of(book, node) != _0:
-        _insert_again(feed, reference, side, shares, price, books.crossed(book, side))
-        return
-    old = book.tree.sides[price_tree.side_at(side) + price_tree.BEST_KEY]
-    if books.add_order(book, reference, side, shares, price) and books.crossed(book, side):
-        _count_crossing(feed, side, old)
-
-
-@kernel
-def _name(feed, data, at, side):
-    """Take an instrument's symbol from its first order, unless the directory gave one."""
-    feed.book.tree.sides[price_tree.side_at(side) + price_tree.NAME] = _1
-    locate = side >> _1
-    if feed.names[locate] == _0:
-        feed.names[locate] = load_be64(data, at + np.uint64(24))
-
-
-@kernel
-def _count_crossing(feed, side, old):
-    """Count a crossing by an order that improved a best key from `old`, if the book was not crossed before."""
-    sides = feed.book.tree.sides
-    other = price_tree.side_at(side ^ _1)
-    # keys of the two sides are complements: crossed when they add up to less than 2^32
-    if old < price_tree.NO_KEY and old + sides[other + price_tree.BEST_KEY] < price_tree.NO_KEY:
-        return
-    _note_crossing(feed, side)
-
-
-@kernel
-def _note_crossing(feed, side):
-    continuous = feed.session[MARKET_HOURS] != _0 and feed.trading[side >> _1] == _CONTINUOUS
-    feed.anomalies[CROSSED if continuous else CROSSED_OUTSIDE_TRADING] += _1
-
-
-@kernel
-def _insert_again(feed, reference, side, shares, price, was_crossed):
-    """Add an order whose reference may be live: then that order goes first, as the exchange's last word stands."""
-    book = feed.book
-    entry, node = books.find_order(book, reference)
-    level = books.level_of(book, node)
-    if level != _0:
-        feed.anomalies[DUPLICATE_REFERENCE] += _1
-        books.remove_order(book, entry, node, level, reference)
-    books.add_order(book, reference, side, shares, price)
-    if not was_crossed and books.crossed(book, side):
-        _note_crossing(feed, side)
-
-
-@kernel(forceinline=True)
-def _replace(feed, data, at):
-    """The old order goes whole, the new one stands last in its queue; side and instrument are the old one's."""
-    book = feed.book
-    reference = load_be64(data, at + np.uint64(11))
-    entry, node = books.find_order(book, reference)
-    level = books.level_of(book, node)
-    if level == _0:
-        feed.unknown_reference[np.uint64(ord("U"))] += _1
-        return
-    side = np.uint64(book.words[books.word_at(level) + books.SIDE])
-    was_crossed = books.crossed(book, side)
-    books.remove_order(book, entry, node, level, reference)
-    reference = load_be64(data, at + np.uint64(19))
-    shares, price = load_be32(data, at + np.uint64(27)), load_be32(data, at + np.uint64(31))
-    entry, node = books.find_order(book, reference)
-    if books.level_of(book, node) != _0:
-        _insert_again(feed, reference, side, shares, price, was_crossed)
-    elif books.add_order(book, reference, side, shares, price) and not was_crossed and books.crossed(book, side):
-        _note_crossing(feed, side)
-
-
-@kernel(forceinline=True)
-def _reduce(feed, data, at, what):
-    """E, C and X: shares off an order, by reference, wherever it stands in its queue."""
-    book = feed.book
-    reference = load_be64(data, at + np.uint64(11))
-    shares = load_be32(data, at + np.uint64(19))
-    entry, node = books.find_order(book, reference)
-    level = books.level_of(book, node)
-    if level == _0:
-        feed.unknown_reference[load_u8(data, at)] += _1
-        return
-    open_shares = np.uint64(book.words[books.word_at(node) + books.SHARES])
-    if what == EXECUTE or (what == EXECUTE_AT and load_u8(data, at + np.uint64(31)) != _N):
+        if level == _0:
+            feed.unknown_reference[load_u8(data, at)] += _1
+            return
         side = np.uint64(book.words[books.word_at(level) + books.SIDE])
-        feed.volume[side >> _1] += min(shares, open_shares)
-    if shares < open_shares:
-        books.reduce_order(book, node, level, shares)
-    else:
-        if shares > open_shares:
-            feed.anomalies[OVER_FILL] += _1
+        if what < DELETE:
+            shares = load_be32(data, at + np.uint64(19))
+            open_shares = np.uint64(book.words[books.word_at(node) + books.SHARES])
+            if what == EXECUTE or (what == EXECUTE_AT and load_u8(data, at + np.uint64(31)) != _N):
+                feed.volume[side >> _1] += min(shares, open_shares)
+            if shares < open_shares:
+                books.reduce_order(book, node, level, shares)
+                return
+            feed.anomalies[OVER_FILL] += np.uint64(shares > open_shares)
+        elif what == REPLACE:
+            was_crossed = books.crossed(book, side)
         books.remove_order(book, entry, node, level, reference)
+        if what != REPLACE:
+            return
+        reference = load_be64(data, at + np.uint64(19))
+        shares, price = load_be32(data, at + np.uint64(27)), load_be32(data, at + np.uint64(31))
+    elif what == ADD:
+        reference = load_be64(data, at + np.uint64(11))
+        letter = load_u8(data, at + np.uint64(19))
+        side = (load_be16(data, at + _1) << _1) | np.uint64(letter == _S)
+        if letter != _B and letter != _S:
+            feed.anomalies[BAD_SIDE] += _1
+            return
+        if book.tree.sides[price_tree.side_at(side) + price_tree.NAME] == _0:
+            _name(feed.names, book.tree.sides, data, at, side)
+        shares, price = load_be32(data, at + np.uint64(20)), load_be32(data, at + np.uint64(32))
+    else:
+        if what == OTHER:
+            _other(feed.volume, feed.trading, feed.names, feed.session, data, at)
+        return
+
+    entry, node = books.find_order(book, reference)
+    if books.level_of(book, node) != _0:  # the exchange's last word stands
+        was_crossed = was_crossed or books.crossed(book, side)
+        feed.anomalies[DUPLICATE_REFERENCE] += _1
+        _remove(book, entry, node, reference)
+    old = book.tree.sides[price_tree.side_at(side) + price_tree.BEST_KEY]
+    if books.add_order(book, reference, side, shares, price) and books.crossed(book, side) and not was_crossed:
+        # the keys of the two sides complement each other: crossed if they add up to less than 2^32
+        other = book.tree.sides[price_tree.side_at(side ^ _1) + price_tree.BEST_KEY]
+        if old >= price_tree.NO_KEY or old + other >= price_tree.NO_KEY:
+            continuous = feed.session[MARKET_HOURS] != _0 and feed.trading[side >> _1] == _CONTINUOUS
+            feed.anomalies[CROSSED if continuous else CROSSED_OUTSIDE_TRADING] += _1
 
 
-@kernel
-def _other(feed, data, at):
+@kernel(**_COLD)
+def _remove(book, entry, node, reference):
+    books.remove_order(book, entry, node, books.level_of(book, node), reference)
+
+
+@kernel(**_COLD)
+def _name(names, sides, data, at, side):
+    """Take an instrument's symbol from its first order, unless the directory gave one."""
+    sides[price_tree.side_at(side) + price_tree.NAME] = _1
+    if names[side >> _1] == _0:
+        names[side >> _1] = load_be64(data, at + np.uint64(24))
+
+
+@kernel(**_COLD)
+def _other(volume, trading, names, session, data, at):
     """Messages that change no book but are about trading: S, R, H, h, P and Q."""
     kind = load_u8(data, at)
     locate = load_be16(data, at + _1)
     if kind == _P:
-        feed.volume[locate] += load_be32(data, at + np.uint64(20))
+        volume[locate] += load_be32(data, at + np.uint64(20))
     elif kind == _Q:
-        feed.volume[locate] += load_be64(data, at + np.uint64(11))
+        volume[locate] += load_be64(data, at + np.uint64(11))
         if load_u8(data, at + np.uint64(39)) == _O:
-            feed.trading[locate] |= OPENED
+            trading[locate] |= OPENED
     elif kind == _R:
-        feed.names[locate] = load_be64(data, at + np.uint64(11))
+        names[locate] = load_be64(data, at + np.uint64(11))
     elif kind == _H:
         if load_u8(data, at + np.uint64(19)) == _T:
-            feed.trading[locate] |= TRADING
+            trading[locate] |= TRADING
         else:
-            feed.trading[locate] &= ~TRADING
+            trading[locate] &= ~TRADING
     elif kind == _h:
         if load_u8(data, at + np.uint64(20)) == _H:
-            feed.trading[locate] &= ~NOT_HALTED
+            trading[locate] &= ~NOT_HALTED
         else:
-            feed.trading[locate] |= NOT_HALTED
+            trading[locate] |= NOT_HALTED
     elif kind == _S:
         event = load_u8(data, at + np.uint64(11))
         if event == _Q:
-            feed.session[MARKET_HOURS] = _1
+            session[MARKET_HOURS] = _1
         elif event == _M:
-            feed.session[MARKET_HOURS] = _0
+            session[MARKET_HOURS] = _0
