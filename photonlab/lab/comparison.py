@@ -177,7 +177,8 @@ class Comparison:
 
 
 def _ns(ns: float) -> str:
-    for limit, scale, unit in ((1e3, 1, "ns"), (1e6, 1e3, "µs"), (1e9, 1e6, "ms")):
-        if ns < limit:
+    """A duration with three significant digits in the unit that suits it."""
+    for scale, unit in ((1, "ns"), (1e3, "µs"), (1e6, "ms")):
+        if ns < 999.5 * scale:
             return f"{ns / scale:.3g} {unit}"
     return f"{ns / 1e9:,.3g} s"

@@ -170,10 +170,9 @@ class _Work:
 
     def timed(self, raw: Sequence[int], bare: Sequence[int]) -> Timed:
         half, most = (percentiles.of_samples(bare, p, beyond=0).value for p in (50, 90))
+        noise = max(most - half, UNSURE * half)
         raw = np.asarray(raw, np.float64)
-        return Timed(
-            self.name, self.ops, self.batch, raw, float(half), float(most - half), self.checksum, self.compile_s
-        )
+        return Timed(self.name, self.ops, self.batch, raw, float(half), float(noise), self.checksum, self.compile_s)
 
     def _once(self):
         if self.setup:
@@ -211,16 +210,22 @@ class _Kept:
 
 
 def _rounds(works: list[_Work], rounds: int, retakes: int, clock, usage) -> tuple[_Kept, int]:
-    """Take all works in turn, each round beginning with another one; returns what counts and how many rounds do not."""
+    """Take all works in turn; returns what counts and how many rounds do not.
+
+    Every other round goes backwards, and every other pair of rounds begins with another work, so that each work comes
+    before each other one as often as after it: steady drift of the machine cancels out.
+    """
     kept, retaken = _Kept(), 0
     collecting = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
         while len(kept.durations) < rounds:
-            turn = len(kept.durations) % len(works)
+            pair, backwards = divmod(len(kept.durations), 2)
+            turn = pair % len(works)
+            order = [*range(turn, len(works)), *range(turn)]
             durations, disturbances = [0] * len(works), []
-            for index in [*range(turn, len(works)), *range(turn)]:
+            for index in reversed(order) if backwards else order:
                 before = usage()
                 durations[index] = works[index].run(clock)
                 used = usage().since(before)
