@@ -20,6 +20,7 @@ from photonlab import paths
 from photonlab.errors import UserError
 from photonlab.lab import kernel, parameters
 
+USER_ERRORS = {"UserError", "ItchFormatError"}
 HIDDEN_EXITS = {"exit", "quit", "get_ipython"}
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -94,7 +95,8 @@ def run_notebook(name, values, out, *, run="", cell_seconds=600, folder=None):
     NotebookFailed
         Nothing lies in out/notebooks then; what there is of the notebook lies in out/failed.
     UserError
-        Before anything ran: an unknown parameter, a value of the wrong type, a missing parameters cell.
+        An unknown parameter, a value of the wrong type or a missing parameters cell, before anything ran; or the
+        notebook itself raised one (an input file that is none).
     """
     source, out = find(name), Path(out).resolve()
     stem = source.stem
@@ -106,6 +108,7 @@ def run_notebook(name, values, out, *, run="", cell_seconds=600, folder=None):
     finished.unlink(missing_ok=True)
     log = attempt.with_suffix(".log")
     variables = {"PHOTONLAB_OUT": str(out), "PHOTONLAB_RUN": run, "PHOTONLAB_NOTEBOOK": stem}
+    shift = 1 if values else 0  # papermill puts a cell with the given values behind the parameters cell
     started = time.perf_counter()
     with kernel.manager_class(variables, log) as manager_class:
         try:
@@ -120,20 +123,23 @@ def run_notebook(name, values, out, *, run="", cell_seconds=600, folder=None):
                 progress_bar=False,
             )
         except PapermillExecutionError as error:
-            cell = error.cell_index + (0 if values else 1)  # papermill has put a cell with the values before it
+            if error.ename in USER_ERRORS:
+                raise UserError(f"{stem}: {error.evalue}") from None
+            cell = error.cell_index + 1 - shift
             details = ANSI.sub("", "\n".join(error.traceback))
             raise NotebookFailed(stem, cell, _summary(error.ename, error.evalue), details) from None
         except CellTimeoutError:
-            raise NotebookFailed(stem, _last_cell(attempt), f"the cell took longer than {cell_seconds} s") from None
+            reason = f"the cell took longer than {cell_seconds} s"
+            raise NotebookFailed(stem, _last_cell(attempt, shift), reason) from None
         except DeadKernelError:
-            reason, details = "the kernel died (killed, or out of memory)", _text(log)
-            raise NotebookFailed(stem, _last_cell(attempt), reason, details) from None
+            reason = "the kernel died (killed, or out of memory)"
+            raise NotebookFailed(stem, _last_cell(attempt, shift), reason, _text(log)) from None
         except RuntimeError as error:  # nbclient: the kernel did not answer in time after its start
             raise NotebookFailed(stem, None, str(error), _text(log)) from error
     seconds = time.perf_counter() - started
     cell, reason = why_red(executed)
     if reason:
-        raise NotebookFailed(stem, cell, reason)
+        raise NotebookFailed(stem, cell - shift, reason)
     for key in ("input_path", "output_path"):  # where the run happened is nobody's business
         executed.metadata.papermill.pop(key, None)
     nbformat.write(executed, attempt)
@@ -208,7 +214,7 @@ def _text(log):
     return log.read_text(errors="replace").strip() if log.exists() else ""
 
 
-def _last_cell(attempt):
+def _last_cell(attempt, shift):
     """The cell that was running when the kernel was lost, by the start times that papermill left."""
     try:
         cells = nbformat.read(attempt, as_version=4).cells
@@ -216,5 +222,4 @@ def _last_cell(attempt):
         return None
     states = [cell.metadata.get("papermill", {}) for cell in cells]
     running = [number for number, state in enumerate(states, 1) if state.get("start_time")]
-    injected = [n for n, cell in enumerate(cells, 1) if "injected-parameters" in cell.metadata.get("tags", [])]
-    return running[-1] - len(injected) if running else None
+    return running[-1] - shift if running else None

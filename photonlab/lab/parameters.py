@@ -9,8 +9,6 @@ import math
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-import nbformat
-
 from photonlab.errors import UserError
 
 SCALARS = (bool, int, float, str)
@@ -33,11 +31,14 @@ def read_notebook(path):
     UserError
         Missing, unreadable or not a notebook.
     """
+    import nbformat  # slow, and the command line needs this module for every number that it reads
+
     try:
         return nbformat.read(path, as_version=4)
-    except (OSError, ValueError, nbformat.reader.NotJSONError, nbformat.ValidationError) as error:
-        reason = getattr(error, "strerror", None) or "not a notebook"
-        raise UserError(f"{path}: {reason}") from error
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from error
+    except Exception as error:  # nbformat raises whatever it stumbles over
+        raise UserError(f"{path}: not a notebook") from error
 
 
 def declared(path):

@@ -110,7 +110,7 @@ def match(key, stems):
     key = key.removesuffix(".ipynb")
     found = [stem for stem in stems if stem == key] or [stem for stem in stems if stem.startswith(key) and key]
     if len(found) != 1:
-        raise UserError(f"'{key}' names {len(found)} notebooks; there are: {', '.join(stems) or 'none'}")
+        raise UserError(f"{'no' if not found else 'more than one'} notebook '{key}'; there are: {', '.join(stems)}")
     return found[0]
 
 
