@@ -1,0 +1,117 @@
+"""Put every kernel to work on small input in a process with an empty cache, and say what the compiler made of it.
+
+Run as `python -m tests.kernel_survey` with PHOTONLAB_CACHE on an empty folder; prints JSON: for each kernel by name the
+number of its signatures, its variables of inferred floating-point type, and its calls of allocating functions. In a
+process of its own, since a kernel that comes from the cache has neither types nor readable code.
+"""
+
+import importlib
+import json
+import pkgutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from numba.core import types
+
+import photonlab
+from photonlab.kernels import book, decode, framing, hashing
+from photonlab.lab import allocation, histogram, openloop
+from photonlab.machine import clock, jit, latency
+from photonlab.machine.memory import as_bytes_array
+from photonlab.systems import message_loop, synth
+from tests.oracle import streams
+
+
+def use_parser():
+    data = as_bytes_array(streams.long_stream(1, 300, faults=0.2))
+    framing.index_messages(data)
+    decode.decode_all(data, 0)
+    decode.decode_messages(data, "A")
+    allocation.allocating_walk(data, 0)
+
+
+def use_order_map():
+    table = hashing.make_map()
+    for key in range(1, 2000):
+        hashing.insert(table, np.uint64(key), np.uint64(key))
+    hashing.find(table, np.uint64(7))
+    hashing.probes(table, np.uint64(7))
+    hashing.remove(table, np.uint64(7))
+
+
+def use_synthetic_day():
+    for preset in synth.PRESETS:
+        synth.generate(2000, 1, preset)
+
+
+def use_book():
+    data = as_bytes_array(streams.long_stream(2, 2000, faults=0.1))
+    for symbols in (None, ["S1"]):
+        feed = message_loop.make_feed(book.make_book(1 << 16, 1 << 16, 1 << 16), symbols)
+        message_loop.replay(feed, data, np.uint64(0), np.uint64(data.size), True)
+
+
+def use_replay():
+    """Replay from a file, with everything that a user can ask of it."""
+    if not hasattr(photonlab, "replay"):  # until that room is built
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "day.itch")
+        path.write_bytes(streams.long_stream(3, 2000, faults=0.1))
+        for symbols in (None, ["S1"]):
+            done = photonlab.replay(path, symbols=symbols)
+            done.summary()
+            done.bbo()
+            done.bbo("S1")
+            done.depth("S1", levels=10)
+            done.orders("S1")
+
+
+def use_measuring():
+    clock.calibrate()
+    clock.floor()
+    counts = histogram.empty()
+    histogram.add_all(counts, np.arange(1000, dtype=np.uint64))
+    histogram.summary(counts)
+    latency.measure([1 << 16], rounds=1, steps=100)
+    due = openloop.due_times(10, 10)
+    openloop.since_due(due, due + np.uint64(1), np.zeros(10, np.uint64))
+
+
+def import_all():
+    """Import every module, so that every kernel is in the register."""
+    for module in pkgutil.walk_packages(photonlab.__path__, "photonlab."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+
+def has_floats(kind):
+    """Tell whether values of a Numba type are, or hold, floating-point numbers."""
+    if isinstance(kind, types.Float | types.Complex):
+        return True
+    if isinstance(kind, types.Array | types.Optional):
+        return has_floats(kind.dtype if isinstance(kind, types.Array) else kind.type)
+    return isinstance(kind, types.BaseTuple) and any(has_floats(part) for part in kind)
+
+
+def survey():
+    """Give name → facts of every kernel of the package."""
+    facts = {}
+    for name, dispatcher in jit.KERNELS.items():
+        if not name.startswith("photonlab."):
+            continue
+        floats, calls = {}, []
+        for signature, compiled in dispatcher.overloads.items():
+            typed = compiled.type_annotation.typemap
+            floats |= {variable: str(kind) for variable, kind in typed.items() if has_floats(kind)}
+            calls += allocation.allocation_calls(dispatcher.inspect_llvm(signature))
+        facts[name] = {"signatures": len(dispatcher.overloads), "floats": floats, "calls": calls}
+    return facts
+
+
+if __name__ == "__main__":
+    import_all()
+    for use in (use_parser, use_order_map, use_synthetic_day, use_book, use_replay, use_measuring):
+        use()
+    print(json.dumps(survey(), indent=1))
