@@ -1,0 +1,549 @@
+"""What this machine can resolve, as tables, charts and sentences: steps and floor of its clock, counters, memory."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+from photonlab.lab import histogram, intervals, percentiles
+from photonlab.lab.figures import COLOURS, MUTED
+from photonlab.lab.tables import MISSING, number
+from photonlab.machine import clock, latency, perf_events
+
+SMALL, HUGE = "4 KiB pages", "huge pages, where the system gave them"
+SHOWN_STEPS = 12
+
+
+def facts(machine, sections):
+    """Lay out sections of a fingerprint as a table.
+
+    Parameters
+    ----------
+    machine : dict
+        Of `photonlab.machine.fingerprint.collect`.
+    sections : list of str
+        Which, in this order.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns Fact, Value, Part; lists are joined by semicolons.
+    """
+    rows = [
+        (name, "; ".join(map(str, value)) if isinstance(value, list) else str(value), section)
+        for section in sections
+        for name, value in machine[section].items()
+    ]
+    return pd.DataFrame(rows, columns=["Fact", "Value", "Part"])
+
+
+def clock_facts(rate, floor):
+    """Lay out what is known of the clock.
+
+    Parameters
+    ----------
+    rate : photonlab.machine.clock.Calibration
+    floor : photonlab.machine.clock.Floor
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns Quantity, Value, How it was found.
+    """
+    reported = f"{rate.reported_hz / 1e9:.6g} GHz" if rate.reported_hz else MISSING
+    rows = [
+        ("clock", rate.name, clock.choice().reason),
+        ("reported frequency", reported, rate.reported_by),
+        ("measured frequency", f"{rate.hz / 1e9:.6f} GHz ± {rate.error_ppm:.1f} ppm", f"{len(rate.windows)} windows"),
+        (
+            "granularity",
+            f"{_ticks(floor.granularity_ticks)} = {number(floor.granularity_ns)} ns",
+            "where spans lie",
+        ),
+        ("spans on that lattice", f"{100 * floor.on_lattice:.1f} %", f"{floor.samples:,} spans"),
+        ("smallest difference of two reads", _ticks(floor.smallest_step_ticks), "unordered reads in a row"),
+        ("empty region, median", f"{number(floor.empty_median_ns)} ns", f"{floor.samples:,} regions"),
+        ("floor", f"{number(floor.ns)} ns", "p99 of empty regions, at least a step"),
+        ("cost of a timed region", f"{number(floor.cost_ns)} ns", "in batches"),
+    ]
+    return pd.DataFrame(rows, columns=["Quantity", "Value", "How it was found"])
+
+
+def _ticks(count):
+    return f"{count:.4g} tick{'' if count == 1 else 's'}"
+
+
+def granularity_sentence(rate, floor):
+    """Say how the clock's steps compare with its frequency.
+
+    Parameters
+    ----------
+    rate : photonlab.machine.clock.Calibration
+    floor : photonlab.machine.clock.Floor
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    hertz = rate.reported_hz or rate.hz
+    says = "reports" if rate.reported_hz else "does not report its frequency; measured are"
+    unit = 1e9 / hertz
+    step = floor.granularity_ns
+    head = f"**{rate.name}** {says} {hertz / 1e9:.4g} GHz, a unit of {unit:.3g} ns. "
+    if step < 1.05 * unit:
+        return head + f"It advances in steps of {step:.3g} ns: here the unit is the step."
+    return head + (
+        f"It advances in steps of **{step:.4g} ns** ({_ticks(floor.granularity_ticks)}), {1e3 / step:.4g} million "
+        f"times a second: the unit is {step / unit:.3g} times finer than what the clock can tell."
+    )
+
+
+def reported_granularity(rate):
+    """Return what the reported frequency promises as a granularity, as arguments of `record`."""
+    if not rate.reported_hz:
+        return {"value": None, "unit": "ns", "note": f"{rate.name}: the system does not report a frequency"}
+    return {"value": 1e9 / rate.reported_hz, "unit": "ns", "note": rate.reported_by}
+
+
+def span_shares(spans, floor):
+    """Count spans of reads by their length.
+
+    Parameters
+    ----------
+    spans : ndarray of uint64
+        Of `photonlab.machine.clock.spans_of_reads`, in ticks.
+    floor : photonlab.machine.clock.Floor
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ticks and share, for spans of up to 12 steps (40 ticks at least).
+    """
+    values, counts = np.unique(spans, return_counts=True)
+    short = values <= max(SHOWN_STEPS * floor.granularity_ticks, 40)
+    return pd.DataFrame({"ticks": values[short].astype(np.int64), "share": counts[short] / len(spans)})
+
+
+def span_chart(shares, rate, floor):
+    """Draw the lengths that spans take: a clock with coarse steps leaves gaps.
+
+    Parameters
+    ----------
+    shares : pandas.DataFrame
+        Of `span_shares`.
+    rate, floor
+        As elsewhere.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    fig, axes = plt.subplots(figsize=(5.8, 2.8))
+    axes.vlines(shares.ticks, 0, 100 * shares.share, color=COLOURS[0], linewidth=2)
+    axes.set_xlabel(f"span between two reads [ticks of {1e9 / rate.hz:.3g} ns]")
+    axes.set_ylabel("share of spans [%]")
+    axes.set_title(f"Steps of {floor.granularity_ticks:.4g} ticks = {floor.granularity_ns:.3g} ns")
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    return fig
+
+
+def cost_table(costs):
+    """Lay out what reading each clock costs.
+
+    Parameters
+    ----------
+    costs : iterable of photonlab.machine.clock.Cost
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns Clock, Read, ns a read.
+    """
+    return pd.DataFrame([(one.clock, one.how, one.ns) for one in costs], columns=["Clock", "Read", "ns a read"])
+
+
+def cost_sentence(costs):
+    """Say what the fences cost, and what a system call would.
+
+    Parameters
+    ----------
+    costs : iterable of photonlab.machine.clock.Cost
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    ns = {one.how: one.ns for one in costs}
+    plain, fenced = ns["in a kernel, unordered: ticks()"], ns["in a kernel: ticks_begin()"]
+    text = f"With its fences an opening read costs {fenced:.3g} ns, without them {plain:.3g} ns. "
+    library, call = ns["in a kernel, through libc"], ns.get("in a kernel, by a system call")
+    if call is None:
+        return text + "What clock_gettime costs by a system call was not measured on this system."
+    return text + (
+        f"clock_gettime costs {library:.3g} ns through libc and {call:.3g} ns, **{call / library:.3g} times** as much, "
+        f"by a system call: through libc it {'does not enter' if call > 2 * library else 'may well enter'} the kernel."
+    )
+
+
+def samples_of_one(walks, steps, count):
+    """Time walks of some loads one by one, as single samples.
+
+    Parameters
+    ----------
+    walks : photonlab.machine.latency.Walk
+    steps : int
+        Loads in each sample; 0 is an empty region.
+    count : int
+        Samples.
+
+    Returns
+    -------
+    photonlab.lab.histogram.Histogram
+        In ticks.
+    """
+    spans = np.zeros(count, np.uint64)
+    latency.walk_each(walks.lines, walks.position, spans[:1], steps)  # compiled, or loaded, before it counts
+    latency.walk_each(walks.lines, walks.position, spans, steps)
+    counted = histogram.empty(1_000_000)
+    histogram.add_all(counted, spans)
+    return counted
+
+
+def scorecard(samples, rate, floor):
+    """Lay out distributions of single samples, with what the clock or their number does not support left out.
+
+    Parameters
+    ----------
+    samples : dict of str to photonlab.lab.histogram.Histogram
+        In ticks.
+    rate, floor
+        As elsewhere.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Percentiles in ns; the last column says why some are not printed.
+    """
+    rows = []
+    for what, counted in samples.items():
+        cells = histogram.summary(counted, floor=floor.ticks).cells(scale=1e9 / rate.hz)
+        del cells["above bound"]
+        cells["why not"] = cells.pop("note").replace(f"({floor.ticks:g} ticks)", f"({number(floor.ns)} ns)")
+        rows.append({"single samples of": what, **cells})
+    return pd.DataFrame(rows)
+
+
+def printed_in_spite(samples, floor):
+    """Count percentiles that are printed as a figure although the clock or the number of samples does not support them.
+
+    The support is worked out anew, by fractions and from the sorted samples' ranks, not by the rule that prints.
+
+    Parameters
+    ----------
+    samples : dict of str to photonlab.lab.histogram.Histogram
+        In ticks.
+    floor : photonlab.machine.clock.Floor
+
+    Returns
+    -------
+    tuple of int
+        Printed without support (which should be 0), and refused.
+    """
+    wrong = refused = 0
+    for counted in samples.values():
+        summary = histogram.summary(counted, floor=floor.ticks)
+        reached = np.cumsum(counted.buckets)
+        for percent, one in zip(histogram.PERCENTILES, summary.percentiles, strict=True):
+            rank = -(-Fraction(str(percent)) * summary.count // 100)
+            value = int(np.searchsorted(reached, int(rank)))
+            supported = summary.count - rank >= percentiles.BEYOND and value > floor.ticks
+            printed = one.text()[:1] not in (MISSING, "≤")
+            wrong += printed and not supported
+            refused += not printed
+    return int(wrong), int(refused)
+
+
+def counter_table(probe, counted):
+    """Lay out which events can be counted and what was counted.
+
+    Parameters
+    ----------
+    probe : photonlab.machine.perf_events.Probe
+    counted : dict
+        Of `photonlab.machine.perf_events.count`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns Event, available, counted (text; a dash for what cannot be).
+    """
+    rows = [(name, "yes" if there else "no", number(counted[name])) for name, there in probe.available.items()]
+    return pd.DataFrame(rows, columns=["Event", "available", "counted"])
+
+
+def printed_without_counters(probe, rates):
+    """Count the rates that have a figure although one of their events cannot be counted (claim M3: none may)."""
+    return sum(
+        value is not None and not all(probe.available[event] for event in perf_events.RATES[name])
+        for name, value in rates.items()
+    )
+
+
+def counter_sentence(probe, rates):
+    """Say which of the rates of claim R6 this machine can show, and why not the others.
+
+    Parameters
+    ----------
+    probe : photonlab.machine.perf_events.Probe
+    rates : dict of str to (float or None)
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    shown = [f"{name} {value:.3g}" for name, value in rates.items() if value is not None]
+    lost = [name for name, value in rates.items() if value is None]
+    parts = [f"Counted in this walk: {', '.join(shown)}."] if shown else []
+    if lost:
+        parts.append(
+            f"Not printed: {', '.join(lost)}. What the probe found: {probe.reason or 'the counters never ran'}."
+        )
+    return " ".join(parts)
+
+
+def latency_table(found):
+    """Lay out latencies by working set.
+
+    Parameters
+    ----------
+    found : list of photonlab.machine.latency.Latency
+        Small and huge pages in turn.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a working set: bytes, median ns a load with each kind of pages and its range over the rounds, and the
+        median of the pairwise ratios small / huge with its interval; ``huge share`` is the share of
+        memory in huge pages where they were asked for (NaN: unknown), ``disturbed`` what kept the thread waiting.
+    """
+    rows = []
+    for small, huge in zip(found[::2], found[1::2], strict=True):
+        ratio = intervals.ratio(small.ns, huge.ns)
+        rows.append(
+            {
+                "bytes": small.working_set,
+                "small": small.median,
+                "small low": min(small.ns),
+                "small high": max(small.ns),
+                "huge": huge.median,
+                "huge low": min(huge.ns),
+                "huge high": max(huge.ns),
+                "ratio": ratio.value,
+                "ratio low": ratio.low,
+                "ratio high": ratio.high,
+                "huge share": np.nan if huge.huge_share is None else huge.huge_share,
+                "disturbed": "; ".join(dict.fromkeys(filter(None, (small.disturbed, huge.disturbed)))),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def latency_rows(frame, per_octave):
+    """Return every doubling of the working set for a printed table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Of `latency_table`.
+    per_octave : int
+        Rows of `frame` for each doubling.
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    rows = frame.iloc[::per_octave]
+    interval = [f"{low:.2f} to {high:.2f}" for low, high in zip(rows["ratio low"], rows["ratio high"], strict=True)]
+    return pd.DataFrame(
+        {
+            "Working set": [size_text(size) for size in rows.bytes],
+            "4 KiB pages [ns]": rows.small.to_numpy(),
+            "huge pages [ns]": rows.huge.to_numpy(),
+            "ratio": rows.ratio.to_numpy(),
+            "95 % interval": interval,
+            "in huge pages [%]": 100 * rows["huge share"].to_numpy(),
+        }
+    )
+
+
+def size_text(size):
+    """Write a power of two of bytes in KiB, MiB or GiB.
+
+    Examples
+    --------
+    >>> size_text(4096), size_text(32 << 20), size_text(741440)
+    ('4 KiB', '32 MiB', '724 KiB')
+    """
+    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << shift:
+            return f"{size / (1 << shift):.3g} {unit}"
+    return f"{size} bytes"
+
+
+def latency_chart(frame, caches):
+    """Draw latency against working set, with the caches' sizes marked.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Of `latency_table`.
+    caches : list of (str, int)
+        Of `photonlab.machine.latency.cache_steps`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    fig, axes = plt.subplots()
+    for kind, label, colour in (("small", SMALL, COLOURS[1]), ("huge", HUGE, COLOURS[0])):
+        axes.fill_between(
+            frame.bytes, frame[f"{kind} low"], frame[f"{kind} high"], color=colour, alpha=0.2, linewidth=0
+        )
+        axes.plot(frame.bytes, frame[kind], color=colour, marker="o", markersize=3, label=label)
+    _size_axis(axes, frame.bytes)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
+    axes.set_ylabel("ns a dependent load")
+    _mark_caches(axes, caches, top=False)
+    axes.legend(loc="upper left")
+    return fig
+
+
+def page_chart(frame, caches):
+    """Draw how much longer a load takes with small pages than with huge ones, with the interval of the ratio.
+
+    Parameters
+    ----------
+    frame, caches
+        As for `latency_chart`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    fig, axes = plt.subplots(figsize=(5.8, 2.6))
+    part = _with_huge_pages(frame)
+    axes.axhline(1, color=MUTED, linewidth=1)
+    axes.fill_between(part.bytes, part["ratio low"], part["ratio high"], color=COLOURS[0], alpha=0.2, linewidth=0)
+    axes.plot(part.bytes, part.ratio, color=COLOURS[0], marker="o", markersize=3)
+    sizes = part.bytes if len(part) else frame.bytes
+    _size_axis(axes, sizes)
+    axes.set_ylabel("time with 4 KiB pages\n/ with huge pages")
+    _mark_caches(axes, [(name, size) for name, size in caches if size >= min(sizes)], top=True)
+    if not len(part):
+        axes.set_title("The system gave no huge pages")
+    return fig
+
+
+def _with_huge_pages(frame):
+    """Return the working sets that the system really put into huge pages, as far as it tells."""
+    return frame[frame["huge share"].isna() | (frame["huge share"] > 0.5)]
+
+
+def _size_axis(axes, sizes):
+    powers = [1 << p for p in range(6, 50, 2) if min(sizes) <= 1 << p <= max(sizes)]
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator(powers))
+    axes.xaxis.set_major_formatter(FixedFormatter([size_text(size).replace(" ", "\n") for size in powers]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("working set")
+
+
+def _mark_caches(axes, caches, top):
+    for name, size in caches:
+        axes.axvline(size, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        axes.annotate(
+            name,
+            (size, 1 if top else 0),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, -2 if top else 3),
+            textcoords="offset points",
+            va="top" if top else "bottom",
+            color=MUTED,
+        )
+
+
+def latency_sentence(frame, caches):
+    """Say what a load costs in each cache and beyond, in the largest working set that each surely holds.
+
+    Parameters
+    ----------
+    frame, caches
+        As for `latency_chart`.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    least = frame[["small", "huge"]].min(axis=1)
+    parts = []
+    for name, size in caches:
+        inside = frame.bytes <= size / 2
+        if inside.any():
+            at = inside.to_numpy().nonzero()[0][-1]
+            parts.append(f"{least[at]:.3g} ns within {size_text(frame.bytes[at])} (half of {name})")
+    last = frame.bytes.iloc[-1]
+    beyond = "in memory" if caches and last > 2 * max(size for _, size in caches) else "in the largest working set"
+    parts.append(f"**{least.iloc[-1]:.3g} ns** {beyond} ({size_text(last)})")
+    return f"A dependent load takes {', '.join(parts)}: the quicker of the two sizes of pages."
+
+
+def page_sentence(frame):
+    """Say what the size of the pages does to the largest working set.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Of `latency_table`.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    last = frame.iloc[-1]
+    share, low, high = last["huge share"], last["ratio low"], last["ratio high"]
+    if not share > 0:
+        why = "the system does not tell whether it used them" if np.isnan(share) else "the system gave none"
+        return f"Huge pages were asked for, but {why}: nothing can be said of their effect."
+    side = "slower" if low > 1 else "faster" if high < 1 else "neither clearly slower nor faster"
+    return (
+        f"In {size_text(last.bytes)}, {100 * share:.0f} % of it in huge pages where they were asked for, a load with "
+        f"4 KiB pages is {side}: **{last.ratio:.2f}×** the time ({low:.2f} to {high:.2f})."
+    )
+
+
+def disturbances(frame):
+    """Say how many of the measurements were disturbed and by what, from the scheduler's own account.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Of `latency_table`.
+
+    Returns
+    -------
+    str
+    """
+    sizes = dict(zip(frame.bytes, frame.disturbed, strict=True))
+    disturbed = [f"{size_text(size)} {why}" for size, why in sizes.items() if why]
+    if not disturbed:
+        return "No walk that counts had to wait for a CPU."
+    return f"Disturbed although taken again: {len(disturbed)} of {len(sizes)} working sets ({'; '.join(disturbed)})."
