@@ -1,4 +1,4 @@
-"""The synthetic day: a file of ITCH 5.0 that looks like an exchange's, made from a seed, and the truth about it beside it."""
+"""The synthetic day: a file of ITCH 5.0 that looks like an exchange's, made from a seed, with the truth about it."""
 
 from photonlab.systems.synth.files import cached, generate, truth_path, write
 from photonlab.systems.synth.presets import PRESETS, PROFILES

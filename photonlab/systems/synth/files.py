@@ -1,4 +1,4 @@
-"""Synthetic days as files and arrays: written in chunks under a temporary name, renamed when whole, with the truth beside them."""
+"""Synthetic days as files and arrays: written in chunks under a temporary name, renamed when whole."""
 
 import contextlib
 import hashlib
@@ -25,9 +25,9 @@ def write(
 ) -> Truth:  # fmt: skip
     """Write a synthetic day, and the truth about it beside it as ``<path>.truth.json``.
 
-    The file is as an exchange's: messages with two-byte lengths, without an end-of-session mark. Equal arguments give equal
-    bytes on every machine. From `presets.ALL_TYPES_MESSAGES` messages on, with the default number of instruments, all 23
-    types occur; smaller days leave out what they have no room for.
+    The file is as an exchange's: messages with two-byte lengths, without an end-of-session mark. Equal arguments give
+    equal bytes on every machine. From `presets.ALL_TYPES_MESSAGES` messages on, with the default number of instruments,
+    all 23 types occur; smaller days leave out what they have no room for.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def cached(preset="small", messages=None, seed=1, *, instruments=None, profile="
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"cannot make the cache folder {path.parent}: {error.strerror or error}") from None
-    write(path, seed=seed, **{key: arguments[key] for key in ("messages", "preset", "instruments", "profile", "channels")})
+    write(path, **arguments)
     return path
 
 
@@ -118,14 +118,14 @@ def _run(arguments, chunk, sink, progress) -> Truth:
     day = make_day(**arguments)
     buffer = np.empty(chunk, np.uint8)
     digest, nbytes = hashlib.sha256(), 0
-    while not day.scalar[st.DONE]:
+    while not day.word[st.DONE]:
         size = fill(day, buffer)
         piece = buffer[:size].data
         digest.update(piece)
         sink(piece)
         nbytes += size
         if progress is not None:
-            progress(int(day.scalar[st.SENT]), arguments["messages"])
+            progress(int(day.word[st.SENT]), arguments["messages"])
     return truth_of(day, nbytes, digest.hexdigest(), **{k: v for k, v in arguments.items() if k != "messages"})
 
 

@@ -1,7 +1,8 @@
 """The instruments of a synthetic day: symbols, prices, how active each is and how many orders rest in its book.
 
-All in Python integers, so that a seed gives the same instruments on every machine. Activity follows a Zipf-Mandelbrot law,
-weight 1 / (rank + q); resting orders follow its power 3/4, as quiet instruments keep deeper books than their activity says.
+All in Python integers, so that a seed gives the same instruments on every machine. Activity follows a Zipf-Mandelbrot
+law, weight 1 / (rank + q); resting orders follow its power 3/4, as quiet instruments keep deeper books than their
+activity says.
 """
 
 from math import isqrt
@@ -16,8 +17,8 @@ CENTRE = WINDOW // 2
 STUB_BID_RAW, STUB_BID_SUBDOLLAR_RAW, STUB_ASK_RAW = 100, 1, 1_999_999_900  # 0.01, 0.0001 and 199,999.99
 DOLLAR_RAW, CENT_RAW = 10_000, 100
 CHANNELS = 4
-"""Streams of references, by range of locates: in NASDAQ's sample of 2019-12-30 the references of each quarter of the alphabet
-count up by themselves, and have one remainder modulo 4."""
+"""Streams of references, by range of locates: in NASDAQ's sample of 2019-12-30 the references of each quarter of the
+alphabet count up by themselves, and have one remainder modulo 4."""
 
 # (lowest, highest, weight) of the anchor price, raw: skewed like a lognormal, from 0.30 to 3,500
 _PRICES = (
@@ -27,7 +28,9 @@ _PRICES = (
     (1_600_000, 3_200_000, 3), (3_200_000, 9_000_000, 1), (9_000_000, 35_000_000, 1),
 )  # fmt: skip
 # (below this anchor price: half spread in ticks, scale of the distances from the touch in ticks)
-_SPREADS = ((DOLLAR_RAW, 8, 6), (100_000, 0, 2), (300_000, 0, 4), (700_000, 1, 6), (2_000_000, 3, 10), (1 << 40, 10, 20))
+_SPREADS = (
+    (DOLLAR_RAW, 8, 6), (100_000, 0, 2), (300_000, 0, 4), (700_000, 1, 6), (2_000_000, 3, 10), (1 << 40, 10, 20),
+)  # fmt: skip
 
 
 class Instrument(NamedTuple):

@@ -1,4 +1,4 @@
-"""The kernel that writes a synthetic day, one message a step; it stops at any message when its buffer is full, and goes on later."""
+"""The kernel that writes a synthetic day, a message a step; it stops when its buffer is full, and goes on later."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from photonlab.systems.synth import emit, market, orders, trading
 from photonlab.systems.synth import quotas as qt
 from photonlab.systems.synth import state as st
 from photonlab.systems.synth.notices import notice
-from photonlab.systems.synth.rng import below, next64
+from photonlab.systems.synth.rng import below, inner, next64
 from photonlab.systems.synth.script import CROSS
 
 ROOM = 64
@@ -31,76 +31,77 @@ def fill(day, buffer):
     Returns
     -------
     int64
-        Bytes written, whole messages with their two-byte lengths; the day is over when ``day.scalar[DONE]`` is set.
+        Bytes written, whole messages with their two-byte lengths; the day is over when ``day.word[DONE]`` is set.
     """
     at = np.uint64(0)
     end = np.uint64(buffer.size - ROOM)
-    while day.scalar[st.DONE] == 0 and at <= end:
+    while day.word[st.DONE] == 0 and at <= end:
         at = _step(day, buffer, at)
     return np.int64(at)
 
 
-@kernel
+@inner
 def _step(day, buffer, at):
     """Write one message, or move on to the next phase."""
-    scalar = day.scalar
-    if scalar[st.CROSS_LEFT] >= 0:
+    word = day.word
+    if word[st.CROSS_LEFT] >= 0:
         return trading.cross_message(day, buffer, at)
-    phase, event = scalar[st.PHASE], scalar[st.EVENT]
+    phase, event = word[st.PHASE], word[st.EVENT]
     due = event < day.event.shape[0] and day.event[event, 0] == phase
-    if due and (day.event[event, 1] <= scalar[st.DRAWN] or scalar[st.LEFT] == 0):
-        scalar[st.EVENT] += 1
+    if due and (day.event[event, 1] <= word[st.DRAWN] or word[st.LEFT] == 0):
+        word[st.EVENT] += 1
         _pass_time(day)
         kind, i, argument = day.event[event, 2], day.event[event, 3], day.event[event, 4]
         if kind == CROSS:
             trading.begin_cross(day, i, argument)
             return at
-        scalar[st.SENT] += 1
+        word[st.SENT] += 1
         return notice(day, buffer, at, kind, i, argument)
-    if scalar[st.LEFT] == 0:
+    if word[st.LEFT] == 0:
         phase += 1
         if phase == day.phase.shape[0]:
-            scalar[st.DONE] = 1
+            word[st.DONE] = 1
             return at
-        scalar[st.PHASE], scalar[st.DRAWN], scalar[st.FRESH] = phase, 0, 1
-        scalar[st.LEFT] = day.quota[phase].sum()
-        scalar[st.TO_GO] = scalar[st.LEFT] + day.phase[phase, 2]
-        scalar[st.TIME] = max(scalar[st.TIME], day.phase[phase, 0])
+        word[st.PHASE], word[st.DRAWN], word[st.FRESH] = phase, 0, 1
+        word[st.LEFT] = day.phase[phase, st.QUOTA :].sum()
+        word[st.TO_GO] = word[st.LEFT] + day.phase[phase, 2]
+        word[st.TIME] = max(word[st.TIME], day.phase[phase, 0])
         return at
-    drawn = below(day.random, scalar[st.LEFT])
+    drawn = below(day.word, word[st.LEFT])
     class_ = 0
-    while drawn >= day.quota[phase, class_]:
-        drawn -= day.quota[phase, class_]
+    while drawn >= day.phase[phase, st.QUOTA + class_]:
+        drawn -= day.phase[phase, st.QUOTA + class_]
         class_ += 1
-    day.quota[phase, class_] -= 1
-    scalar[st.LEFT] -= 1
-    scalar[st.DRAWN] += 1
-    scalar[st.SENT] += 1
+    day.phase[phase, st.QUOTA + class_] -= 1
+    word[st.LEFT] -= 1
+    word[st.DRAWN] += 1
+    word[st.SENT] += 1
     _pass_time(day)
     return _send(day, buffer, at, class_)
 
 
-@kernel
+@inner
 def _pass_time(day):
-    """Move the clock: seven gaps of eight are a burst's, the eighth is long, and the phase's messages fit into the phase."""
-    scalar = day.scalar
-    bits = next64(day.random)
-    left = max(0, day.phase[scalar[st.PHASE], 1] - scalar[st.TIME])
-    mean = left // (scalar[st.TO_GO] + 1)
-    scalar[st.TO_GO] = max(0, scalar[st.TO_GO] - 1)
-    if scalar[st.FRESH]:
-        scalar[st.FRESH] = 0
+    """Move the clock: seven gaps of eight are a burst's, the eighth is long, and all messages fit into the phase."""
+    word = day.word
+    bits = next64(day.word)
+    left = max(0, day.phase[word[st.PHASE], 1] - word[st.TIME])
+    mean = left // (word[st.TO_GO] + 1)
+    word[st.TO_GO] = max(0, word[st.TO_GO] - 1)
+    if word[st.FRESH]:
+        word[st.FRESH] = 0
         gap = min(mean, 1 + np.int64(bits >> _32) % 100_000)
     elif bits & np.uint64(7) != np.uint64(0):
         base = np.int64(128) << np.int64((bits >> _8) & np.uint64(3))
-        gap = min(base + np.int64((bits >> _32) & np.uint64(1023)), mean // 2 + np.int64((bits >> _32) % np.uint64(mean + 1)))
+        high = bits >> _32
+        gap = min(base + np.int64(high & np.uint64(1023)), mean // 2 + np.int64(high % np.uint64(mean + 1)))
     else:
         twos = np.int64(ctz64((bits >> _8) | np.uint64(1 << 9)))
         gap = min((mean << twos) + np.int64((bits >> _32) % np.uint64(2 * mean + 1)), left // 4)
-    scalar[st.TIME] += gap
+    word[st.TIME] += gap
 
 
-@kernel
+@inner
 def _send(day, buffer, at, class_):
     """Write a random message of a class; where the market cannot have one now, an add or delete stands in."""
     end = at
@@ -115,7 +116,7 @@ def _send(day, buffer, at, class_):
     elif class_ == qt.IMBALANCE:
         end = trading.imbalance(day, buffer, at)
     elif class_ == qt.RETAIL:
-        flag = _FLAGS[below(day.random, 4)]
+        flag = _FLAGS[below(day.word, 4)]
         end = emit.retail(day, buffer, at, market.active_instrument(day), flag)
     elif class_ == qt.BROKEN:
         end = trading.broken(day, buffer, at)

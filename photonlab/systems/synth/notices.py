@@ -1,19 +1,29 @@
-"""The messages that a synthetic day sends at the points of its script: directory, states, levels and the other rare types."""
+"""The messages that a synthetic day sends at the points of its script: directory, states and the other rare types."""
 
 import numpy as np
 
 from photonlab.machine.bits import store_be32, store_be64, store_u8
-from photonlab.machine.jit import kernel
 from photonlab.systems.synth import emit
 from photonlab.systems.synth import state as st
-from photonlab.systems.synth.emit import header, place
+from photonlab.systems.synth.emit import MPIDS, PLAIN, header, place
+from photonlab.systems.synth.rng import inner
 from photonlab.systems.synth.script import (
-    COLLAR, DECLINE_LEVELS, DECLINE_STATUS, DIRECT_LISTING, DIRECTORY, IPO, NOII, OPERATIONAL, POSITION, REASON_SHIFT, REASONS,
-    REG_SHO, STATE, SYSTEM,
+    COLLAR,
+    DECLINE_LEVELS,
+    DECLINE_STATUS,
+    DIRECTORY,
+    IPO,
+    NOII,
+    OPERATIONAL,
+    POSITION,
+    REASON_SHIFT,
+    REASONS,
+    REG_SHO,
+    STATE,
+    SYSTEM,
 )  # fmt: skip
 
 _REASONS = np.array([int.from_bytes(reason.encode(), "big") for reason in REASONS])
-_MPIDS = emit._MPIDS
 _S_CODE, _W_LEVEL = place("S", "event_code"), place("W", "breached_level")
 _R = {field.name: np.uint64(2 + field.offset) for field in emit.BY_TYPE["R"].fields}
 _R_STOCK, _R_CATEGORY, _R_STATUS, _R_LOT = (
@@ -54,10 +64,12 @@ _O_NEAR, _O_TIME, _O_LOWER, _O_UPPER = (
 )
 _COMMON, _NO_SUB_TYPE = np.uint64(ord("C")), np.uint64(ord("Z"))
 _MWCB = (300_000_000_000, 282_000_000_000, 258_000_000_000)  # 3,000.00 down, 8 decimals, as levels of an index
+_PAIRED, _MISSING = np.int64(12_000), np.int64(800)
+_MARKET = np.int64(-1)  # instead of an instrument
 _1, _SPACE = np.uint64(1), ord(" ")
 
 
-@kernel
+@inner
 def notice(day, buffer, at, kind, i, argument):
     """Write the message of an event of the script, and put its effect on trading into force.
 
@@ -79,70 +91,70 @@ def notice(day, buffer, at, kind, i, argument):
         return _directory(day, buffer, at, i)
     row = day.instrument[max(i, 0)]
     if kind == SYSTEM:
-        end = header(day, buffer, at, ord("S"), -1, 0)
+        end = header(day, buffer, at, ord("S"), _MARKET, PLAIN)
         store_u8(buffer, at + _S_CODE, argument)
     elif kind == STATE:
         state = argument & 255
-        end = header(day, buffer, at, ord("H"), i, 0)
-        store_be64(buffer, at + _H_STOCK, day.symbol[i])
+        end = header(day, buffer, at, ord("H"), i, PLAIN)
+        store_be64(buffer, at + _H_STOCK, day.table[i, st.SYMBOL])
         store_u8(buffer, at + _H_STATE, state)
         store_u8(buffer, at + _H_RESERVED, _SPACE)
         store_be32(buffer, at + _H_REASON, _REASONS[argument >> REASON_SHIFT])
         row[st.HALTED] = (row[st.HALTED] & 2) | (0 if state == ord("T") else 1)
     elif kind == REG_SHO:
-        end = header(day, buffer, at, ord("Y"), i, 0)
-        store_be64(buffer, at + _Y_STOCK, day.symbol[i])
+        end = header(day, buffer, at, ord("Y"), i, PLAIN)
+        store_be64(buffer, at + _Y_STOCK, day.table[i, st.SYMBOL])
         store_u8(buffer, at + _Y_ACTION, argument)
     elif kind == POSITION:
-        end = header(day, buffer, at, ord("L"), i, 0)
-        store_be32(buffer, at + _L_MPID, _MPIDS[(argument + i) & 7])
-        store_be64(buffer, at + _L_STOCK, day.symbol[i])
+        end = header(day, buffer, at, ord("L"), i, PLAIN)
+        store_be32(buffer, at + _L_MPID, MPIDS[(argument + i) & 7])
+        store_be64(buffer, at + _L_STOCK, day.table[i, st.SYMBOL])
         store_u8(buffer, at + _L_PRIMARY, ord("Y") if argument == 0 else ord("N"))
         store_u8(buffer, at + _L_MODE, ord("N"))
         store_u8(buffer, at + _L_STATE, ord("A"))
     elif kind == DECLINE_LEVELS:
-        end = header(day, buffer, at, ord("V"), -1, 0)
+        end = header(day, buffer, at, ord("V"), _MARKET, PLAIN)
         store_be64(buffer, at + _V_1, _MWCB[0])
         store_be64(buffer, at + _V_2, _MWCB[1])
         store_be64(buffer, at + _V_3, _MWCB[2])
     elif kind == DECLINE_STATUS:
-        end = header(day, buffer, at, ord("W"), -1, 0)
+        end = header(day, buffer, at, ord("W"), _MARKET, PLAIN)
         store_u8(buffer, at + _W_LEVEL, argument)
     elif kind == IPO:
-        end = header(day, buffer, at, ord("K"), i, 0)
-        store_be64(buffer, at + _K_STOCK, day.symbol[i])
+        end = header(day, buffer, at, ord("K"), i, PLAIN)
+        store_be64(buffer, at + _K_STOCK, day.table[i, st.SYMBOL])
         store_be32(buffer, at + _K_TIME, argument)
         store_u8(buffer, at + _K_QUALIFIER, ord("A"))
         store_be32(buffer, at + _K_PRICE, row[st.ANCHOR])
     elif kind == COLLAR:
         price, step = row[st.ANCHOR], row[st.STEP]
         width = max(price // 20 // step * step, step)
-        end = header(day, buffer, at, ord("J"), i, 0)
-        store_be64(buffer, at + _J_STOCK, day.symbol[i])
+        end = header(day, buffer, at, ord("J"), i, PLAIN)
+        store_be64(buffer, at + _J_STOCK, day.table[i, st.SYMBOL])
         store_be32(buffer, at + _J_REFERENCE, price)
         store_be32(buffer, at + _J_UPPER, price + width)
         store_be32(buffer, at + _J_LOWER, price - width)
         store_be32(buffer, at + _J_EXTENSION, 0)
     elif kind == OPERATIONAL:
-        end = header(day, buffer, at, ord("h"), i, 0)
-        store_be64(buffer, at + _OP_STOCK, day.symbol[i])
+        end = header(day, buffer, at, ord("h"), i, PLAIN)
+        store_be64(buffer, at + _OP_STOCK, day.table[i, st.SYMBOL])
         store_u8(buffer, at + _OP_MARKET, ord("Q"))
         store_u8(buffer, at + _OP_ACTION, argument)
         row[st.HALTED] = (row[st.HALTED] & 1) | (2 if argument == ord("H") else 0)
     elif kind == NOII:
         price = np.int64(row[st.ANCHOR])
-        end = emit.imbalance(day, buffer, at, i, 12_000, 800, ord("B"), price, price, price, argument)
+        end = emit.imbalance(day, buffer, at, i, _PAIRED, _MISSING, ord("B"), price, price, price, argument)
     else:
         end = _direct_listing(day, buffer, at, i)
     return end
 
 
-@kernel
+@inner
 def _directory(day, buffer, at, i):
     """Write R: ordinary shares of the exchange's own markets."""
     anchor = day.instrument[i, st.ANCHOR]
-    end = header(day, buffer, at, ord("R"), i, 0)
-    store_be64(buffer, at + _R_STOCK, day.symbol[i])
+    end = header(day, buffer, at, ord("R"), i, PLAIN)
+    store_be64(buffer, at + _R_STOCK, day.table[i, st.SYMBOL])
     store_u8(buffer, at + _R_CATEGORY, ord("Q") if anchor >= 50_000 else ord("S"))
     store_u8(buffer, at + _R_STATUS, ord("N"))
     store_be32(buffer, at + _R_LOT, 100)
@@ -160,18 +172,18 @@ def _directory(day, buffer, at, i):
     return end
 
 
-@kernel
+@inner
 def _direct_listing(day, buffer, at, i):
     """Write O."""
     price, step = day.instrument[i, st.ANCHOR], day.instrument[i, st.STEP]
     width = max(price // 5 // step * step, step)
-    end = header(day, buffer, at, ord("O"), i, 0)
-    store_be64(buffer, at + _O_STOCK, day.symbol[i])
+    end = header(day, buffer, at, ord("O"), i, PLAIN)
+    store_be64(buffer, at + _O_STOCK, day.table[i, st.SYMBOL])
     store_u8(buffer, at + _O_STATUS, ord("N"))
     store_be32(buffer, at + _O_MINIMUM, price - width)
     store_be32(buffer, at + _O_MAXIMUM, price + width)
     store_be32(buffer, at + _O_NEAR, price)
-    store_be64(buffer, at + _O_TIME, day.scalar[st.TIME])
+    store_be64(buffer, at + _O_TIME, day.word[st.TIME])
     store_be32(buffer, at + _O_LOWER, price - step)
     store_be32(buffer, at + _O_UPPER, price + step)
     return end

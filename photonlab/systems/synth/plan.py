@@ -4,9 +4,17 @@ from bisect import bisect_right
 
 import numpy as np
 
+from photonlab.machine.memory import huge_array
 from photonlab.systems.synth import state as st
 from photonlab.systems.synth.instruments import (
-    CENTRE, CHANNELS, DOLLAR_RAW, STUB_BID_RAW, STUB_BID_SUBDOLLAR_RAW, WINDOW, Instrument, make_instruments,
+    CENTRE,
+    CHANNELS,
+    DOLLAR_RAW,
+    STUB_BID_RAW,
+    STUB_BID_SUBDOLLAR_RAW,
+    WINDOW,
+    Instrument,
+    make_instruments,
 )  # fmt: skip
 from photonlab.systems.synth.presets import PRESETS, VERSION
 from photonlab.systems.synth.quotas import CLASSES, Quotas, make_quotas
@@ -45,36 +53,47 @@ def make_day(messages: int, seed: int, preset: str, instruments: int, profile: s
     if profile == "busiest-second":
         timetable = squeezed(timetable, (quota.sum(axis=1) + events_of).tolist())
     phase = np.array([[s.begin, s.end, n] for s, n in zip(timetable, events_of, strict=True)], np.int64)
+    phase = np.hstack([phase, quota])
 
     plateau = max(messages * PRESETS[preset].live_ppm // 1_000_000, min(8 * instruments, messages // 8), 1)
     plateau = max(plateau, quotas.live_at_end)
     before = sum(1 for e in events if e.kind == DIRECTORY) + instruments * (2 + quotas.positions)
     ramp = min(max(messages * 3 // 100, plateau * 12 // 5), messages * 2 // 5)
-    scalar = np.zeros(st.SCALARS, np.int64)
-    scalar[st.TOTAL] = messages
-    scalar[st.RAMP_FROM], scalar[st.RAMP_TO] = min(before, messages), min(before, messages) + ramp
-    scalar[st.FALL_FROM] = max(scalar[st.RAMP_TO], messages - ramp)
-    scalar[st.PLATEAU], scalar[st.AT_END] = plateau, max(0, quotas.live_at_end)
-    scalar[st.ADD_LEFT], scalar[st.ATTRIBUTED_LEFT], scalar[st.DELETE_LEFT] = quotas.add, quotas.attributed, quotas.delete
+    word = np.zeros(st.WORDS, np.int64)
+    word[st.TOTAL] = messages
+    word[st.RAMP_FROM], word[st.RAMP_TO] = min(before, messages), min(before, messages) + ramp
+    word[st.FALL_FROM] = max(word[st.RAMP_TO], messages - ramp)
+    word[st.PLATEAU], word[st.AT_END] = plateau, max(0, quotas.live_at_end)
+    word[st.ADD_LEFT], word[st.ATTRIBUTED_LEFT], word[st.DELETE_LEFT] = quotas.add, quotas.attributed, quotas.delete
     executions = quotas.execute + quotas.execute_price + quotas.cross_executions
-    scalar[st.FULL_LEFT], scalar[st.PART_LEFT] = quotas.full, executions - quotas.full
-    scalar[st.CROSS_LEFT] = -1
-    scalar[st.CHANNELS] = channels
-    scalar[st.LEFT], scalar[st.TO_GO] = quota[0].sum(), quota[0].sum() + events_of[0]
-    scalar[st.TIME], scalar[st.FRESH] = phase[0, 0], 1
+    word[st.FULL_LEFT], word[st.PART_LEFT] = quotas.full, executions - quotas.full
+    word[st.CROSS_LEFT] = -1
+    word[st.CHANNELS] = channels
+    word[st.LEFT], word[st.TO_GO] = quota[0].sum(), quota[0].sum() + events_of[0]
+    word[st.TIME], word[st.FRESH] = phase[0, 0], 1
 
+    for channel in range(st.CHANNELS_LIMIT):
+        word[st.NEXT_REFERENCE + channel] = 1 + 8 * stream.below(64)
+    word[st.RANDOM] = stream.next64() - (1 << 63)
+
+    instrument, nodes = _instrument_table(listed, plateau, channels)
+    queue = huge_array(instruments * WINDOW * 2, np.int32).reshape(instruments, WINDOW, 2)
+    queue.fill(-1)
+    live = huge_array(nodes, np.int32)
+    live[:] = np.arange(nodes, dtype=np.int32)
+    node = huge_array(nodes * 8, np.int32).reshape(nodes, 8)
+    return st.Day(word, phase, event, instrument, _weights(listed), queue, node, live)
+
+
+def _weights(listed: list[Instrument]) -> np.ndarray:
+    """Return symbols, depths and alias tables by instrument."""
+    table = np.zeros((len(listed), 7), np.int64)
     depths = [instrument.depth for instrument in listed]
-    depth = np.array([(weight << 32) // sum(depths) for weight in depths], np.int64)
-    table, nodes = _instrument_table(listed, depth, plateau, channels)
-    return st.Day(
-        np.array([stream.next64()], np.uint64), scalar, phase, quota, event, table,
-        np.array([int.from_bytes(i.symbol.ljust(8).encode(), "big") for i in listed], np.uint64), depth,
-        *alias_table([i.activity for i in listed]), *alias_table(depths),
-        np.full((instruments, WINDOW, 2), -1, np.int32), np.zeros((nodes, 8), np.int32), np.zeros(nodes, np.int64),
-        np.arange(nodes, dtype=np.int32),
-        np.array([1 + 8 * stream.below(64) for _ in range(8)], np.int64), np.zeros((8, st.KEPT), np.int64),
-        np.zeros((st.KEPT, 2), np.int64), np.zeros(256, np.int64), np.zeros(instruments, np.int64),
-    )  # fmt: skip
+    table[:, st.SYMBOL] = [int.from_bytes(instrument.symbol.ljust(8).encode(), "big") for instrument in listed]
+    table[:, st.DEPTH] = [(weight << 32) // sum(depths) for weight in depths]
+    for column, weights in ((st.ACTIVE, [instrument.activity for instrument in listed]), (st.DEEP, depths)):
+        table[:, column], table[:, column + 1] = alias_table(weights)
+    return table
 
 
 def _quota_table(timetable: list[Stretch], quotas: Quotas) -> np.ndarray:
@@ -104,12 +123,12 @@ def _event_table(timetable: list[Stretch], quota: np.ndarray, events: list[Event
     return rows
 
 
-def _instrument_table(listed: list[Instrument], depth: np.ndarray, plateau: int, channels: int):
+def _instrument_table(listed: list[Instrument], plateau: int, channels: int) -> tuple[np.ndarray, int]:
     """Return the instruments' columns, and the nodes of all of them together."""
     table = np.zeros((len(listed), 16), np.int32)
-    base = 0
+    base, depths = 0, sum(instrument.depth for instrument in listed)
     for i, (row, instrument) in enumerate(zip(table, listed, strict=True)):
-        resting = int(depth[i]) * plateau >> 32
+        resting = instrument.depth * plateau // depths
         capacity = resting + resting // 2 + 40
         row[st.ANCHOR], row[st.STEP] = instrument.anchor, instrument.step
         row[st.LOW], row[st.HIGH], row[st.FAIR] = instrument.low, instrument.high, CENTRE

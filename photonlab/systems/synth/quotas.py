@@ -1,4 +1,4 @@
-"""How many messages of each type a synthetic day has: exact quotas after the published mix, fixed before the kernel runs."""
+"""How many messages of each type a synthetic day has: exact quotas after the published mix, fixed beforehand."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,8 @@
 """The random numbers of the synthetic day: splitmix64, and integers drawn from it without a float or a library call.
 
-Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014); the constants are those of its published mixer.
-Kernels use the functions with a state array, plans use `Stream`, the same generator in Python integers.
+Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014); the constants are those of its
+published mixer. Kernels use the functions with a state array, plans use `Stream`, the same generator in Python
+integers.
 """
 
 import numpy as np
@@ -15,7 +16,14 @@ _LOW = np.uint64(0xFFFFFFFF)
 _MASK = (1 << 64) - 1
 
 
-@kernel(forceinline=True)
+inner = kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""Decorator of the generator's kernels that only kernels call: without entry points for others they compile in half the
+time."""
+
+inline = kernel(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+@inline
 def mix64(word):
     """Return a uint64 with its bits stirred: the finaliser of splitmix64, a bijection."""
     word = (word ^ (word >> _30)) * _MIX1
@@ -23,25 +31,26 @@ def mix64(word):
     return word ^ (word >> _31)
 
 
-@kernel(forceinline=True)
-def next64(state):
-    """Return the next 64 random bits; `state` is uint64[1] and moves on."""
-    state[0] += _GOLDEN
-    return mix64(state[0])
+@inline
+def next64(words):
+    """Return the next 64 random bits; word 0 of `words`, an array of int64, is the state and moves on."""
+    state = np.uint64(words[0]) + _GOLDEN
+    words[0] = np.int64(state)
+    return mix64(state)
 
 
-@kernel(forceinline=True)
-def below(state, n):
+@inline
+def below(words, n):
     """Return an int64 in [0, n), 1 <= n < 2^32; the bias of the multiplication is below 2^-32 n."""
-    return np.int64(((next64(state) >> _32) * np.uint64(n)) >> _32)
+    return np.int64(((next64(words) >> _32) * np.uint64(n)) >> _32)
 
 
-@kernel(forceinline=True)
-def pick(state, chance, other):
-    """Return an index drawn from an alias table (see `alias_table`) of n entries."""
-    bits = next64(state)
-    index = np.int64(((bits >> _32) * np.uint64(chance.size)) >> _32)
-    return index if np.int64(bits & _LOW) < chance[index] else np.int64(other[index])
+@inner
+def pick(words, table, column):
+    """Return an index drawn from the alias table (see `alias_table`) in two columns of a table of int64."""
+    bits = next64(words)
+    index = np.int64(((bits >> _32) * np.uint64(table.shape[0])) >> _32)
+    return index if np.int64(bits & _LOW) < table[index, column] else table[index, column + 1]
 
 
 class Stream:
@@ -83,7 +92,7 @@ def alias_table(weights: list[int]) -> tuple[np.ndarray, np.ndarray]:
     -------
     chance : ndarray of int64, shape (n,)
         The share, times 2^32, of draws of an index that stay there.
-    other : ndarray of int32, shape (n,)
+    other : ndarray of int64, shape (n,)
         Where the other draws of the index go.
     """
     n, total = len(weights), sum(weights)
@@ -97,4 +106,4 @@ def alias_table(weights: list[int]) -> tuple[np.ndarray, np.ndarray]:
         scaled[high] -= total - scaled[low]
         if scaled[high] < total:
             small.append(large.pop())
-    return np.array(chance, np.int64), np.array(other, np.int32)
+    return np.array(chance, np.int64), np.array(other, np.int64)

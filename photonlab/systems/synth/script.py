@@ -1,4 +1,4 @@
-"""What happens at fixed points of a synthetic day: system events, directory, crosses, pauses, and one of each rare message."""
+"""What happens at fixed points of a synthetic day: system events, directory, crosses, pauses, rare messages."""
 
 from typing import NamedTuple
 

@@ -4,33 +4,53 @@ from typing import NamedTuple
 
 import numpy as np
 
-# scalars of the day, in `Day.scalar`
+# words of the day, in `Day.word`
 (
-    TIME, PHASE, EVENT, DRAWN, LEFT, TO_GO, FRESH, SENT, TOTAL, DONE, RAMP_FROM, RAMP_TO, FALL_FROM, PLATEAU, AT_END,
-    LIVE, PEAK, ADD_LEFT, ATTRIBUTED_LEFT, DELETE_LEFT, FULL_LEFT, PART_LEFT, MATCH, LAST, CROSS_LEFT, CROSS_INSTRUMENT,
-    CROSS_TYPE, CROSS_SIDE, CROSS_PRICE, CROSS_SHARES, CHANNELS, MATCHES_KNOWN,
-) = range(32)  # fmt: skip
-SCALARS = 32
-"""TIME in ns · PHASE, EVENT the next ones · DRAWN, LEFT random messages of the phase · TO_GO all messages of the phase left ·
-FRESH the phase has sent nothing yet · SENT, TOTAL messages of the day · RAMP_FROM … AT_END the course of the live orders ·
-…_LEFT quotas · MATCH the last match number · LAST the instrument of the last order · CROSS_… the cross under way (LEFT −1: none)"""
+    RANDOM, TIME, PHASE, EVENT, DRAWN, LEFT, TO_GO, FRESH, SENT, TOTAL, DONE, RAMP_FROM, RAMP_TO, FALL_FROM,
+    PLATEAU, AT_END, LIVE, PEAK, ADD_LEFT, ATTRIBUTED_LEFT, DELETE_LEFT, FULL_LEFT, PART_LEFT, MATCH, LAST,
+    CROSS_LEFT, CROSS_INSTRUMENT, CROSS_TYPE, CROSS_SIDE, CROSS_PRICE, CROSS_SHARES, CHANNELS, MATCHES_KNOWN,
+) = range(33)  # fmt: skip
+"""RANDOM the generator's state · TIME in ns · PHASE, EVENT the next ones · DRAWN, LEFT random messages of the phase ·
+TO_GO all messages of the phase left · FRESH the phase has sent nothing yet · SENT, TOTAL messages of the day ·
+RAMP_FROM … AT_END the course of the live orders · …_LEFT quotas · MATCH the last match number · LAST the instrument of
+the last order · CROSS_… the cross under way (LEFT −1: none)"""
+
+CHANNELS_LIMIT = 8
+KEPT = 64
+"""Skipped references remembered per channel, and recent match numbers."""
+
+NEXT_REFERENCE = 40
+"""A word a channel, before scaling."""
+SKIPPED = NEXT_REFERENCE + CHANNELS_LIMIT
+"""`KEPT` words a channel."""
+MATCHES = SKIPPED + CHANNELS_LIMIT * KEPT
+"""`KEPT` pairs: recent match numbers (0: broken already) and their instruments."""
+SENT_OF = MATCHES + 2 * KEPT
+"""256 words: messages by type."""
+WORDS = SENT_OF + 256
+
+# columns of a phase in `Day.phase`; the quotas by class of `quotas` follow
+BEGIN, END, EVENTS, QUOTA = range(4)
+
+# columns of an instrument in `Day.table`, int64
+SYMBOL, DEPTH, ACTIVE, _, DEEP, _, VOLUME = range(7)
+"""SYMBOL eight characters as a big-endian integer · DEPTH its share of the live orders, times 2^32 · ACTIVE, DEEP two
+columns each, alias tables of activity and of depth · VOLUME shares traded, printable"""
 
 # columns of an instrument in `Day.instrument`: 16 int32, one cache line
 (
     ANCHOR, STEP, LOW, HIGH, FAIR, BID, ASK, COUNT, BASE, CAPACITY, HALF, SCALE, SHIFT, HALTED, CHANNEL, STUB_BID,
 ) = range(16)  # fmt: skip
-"""BID, ASK best ticks (−1 and `WINDOW`: none) · COUNT live orders · BASE, CAPACITY its nodes · SHIFT softness of the control
-of live orders · HALTED bits: 1 by trading state, 2 by operational halt · STUB_BID raw price of tick 0"""
+"""BID, ASK best ticks (−1 and `WINDOW`: none) · COUNT live orders · BASE, CAPACITY its nodes · SHIFT softness of the
+control of live orders · HALTED bits: 1 by trading state, 2 by operational halt · STUB_BID raw price of tick 0"""
 
 # columns of an order's node in `Day.node`: 8 int32, half a cache line
-SHARES, TICK, SIDE, BEFORE, BEHIND, PLACE = range(6)
-"""BEFORE, BEHIND neighbours in the queue (−1: none) · PLACE its position in `Day.live`"""
+SHARES, TICK, SIDE, BEFORE, BEHIND, PLACE, LOW_WORD, HIGH_WORD = range(8)
+"""BEFORE, BEHIND neighbours in the queue (−1: none) · PLACE its position in `Day.live` · LOW_WORD, HIGH_WORD of
+the reference"""
 
 FIRST, FINAL = 0, 1  # of a queue, in `Day.queue`
-BUY, SELL = 0, 1
-
-KEPT = 64
-"""Skipped references remembered per channel, and recent match numbers."""
+BUY, SELL = np.int64(0), np.int64(1)
 
 
 class Day(NamedTuple):
@@ -38,56 +58,29 @@ class Day(NamedTuple):
 
     Attributes
     ----------
-    random : ndarray of uint64, shape (1,)
-    scalar : ndarray of int64, shape (SCALARS,)
-    phase : ndarray of int64, shape (phases, 3)
-        Begin and end in ns, events.
-    quota : ndarray of int64, shape (phases, classes)
-        Random messages to come.
+    word : ndarray of int64, shape (WORDS,)
+    phase : ndarray of int64, shape (phases, 3 + classes)
+        Begin and end in ns, events, random messages to come by class.
     event : ndarray of int64, shape (events, 5)
         Phase, random messages of the phase before it, kind, instrument, argument.
     instrument : ndarray of int32, shape (instruments, 16)
-    symbol : ndarray of uint64, shape (instruments,)
-        Eight characters, as a big-endian integer.
-    depth : ndarray of int64, shape (instruments,)
-        Share of the day's live orders, times 2^32.
-    active_chance, active_other, deep_chance, deep_other : ndarrays
-        Alias tables of activity and of depth.
+    table : ndarray of int64, shape (instruments, 7)
     queue : ndarray of int32, shape (instruments, WINDOW, 2)
         First and final node of each tick, or −1.
     node : ndarray of int32, shape (nodes, 8)
-    reference : ndarray of int64, shape (nodes,)
     live : ndarray of int32, shape (nodes,)
         From an instrument's base: its COUNT live nodes, oldest first by and large, then its free ones.
-    next_reference : ndarray of int64, shape (8,)
-        By channel, before scaling.
-    skipped : ndarray of int64, shape (8, KEPT)
-    matches : ndarray of int64, shape (KEPT, 2)
-        Recent match numbers (0: broken already) and their instruments.
-    sent : ndarray of int64, shape (256,)
-        Messages by type.
-    volume : ndarray of int64, shape (instruments,)
-        Shares traded, printable.
+
+    Notes
+    -----
+    Few arrays, as each costs every call between kernels its pointers and sizes, in compile time too.
     """
 
-    random: np.ndarray
-    scalar: np.ndarray
+    word: np.ndarray
     phase: np.ndarray
-    quota: np.ndarray
     event: np.ndarray
     instrument: np.ndarray
-    symbol: np.ndarray
-    depth: np.ndarray
-    active_chance: np.ndarray
-    active_other: np.ndarray
-    deep_chance: np.ndarray
-    deep_other: np.ndarray
+    table: np.ndarray
     queue: np.ndarray
     node: np.ndarray
-    reference: np.ndarray
     live: np.ndarray
-    next_reference: np.ndarray
-    skipped: np.ndarray
-    matches: np.ndarray
-    sent: np.ndarray
-    volume: np.ndarray

@@ -10,9 +10,9 @@ from photonlab.kernels.itch import TYPES
 from photonlab.machine.jit import kernel
 from photonlab.systems.synth import state as st
 from photonlab.systems.synth.instruments import WINDOW
-from photonlab.systems.synth.market import price_of
+from photonlab.systems.synth.market import price_of, reference_of
 from photonlab.systems.synth.presets import VERSION
-from photonlab.systems.synth.rng import mix64
+from photonlab.systems.synth.rng import inline, mix64
 
 _BUY_LETTER, _SELL_LETTER = np.uint64(ord("B")), np.uint64(ord("S"))
 _16, _32 = np.uint64(16), np.uint64(32)
@@ -71,7 +71,7 @@ class Truth:
         return cls(**json.loads(Path(path).read_text(encoding="utf-8")))
 
 
-@kernel(forceinline=True)
+@inline
 def order_word(reference, shares, price, letter, locate):
     """Return 64 bits of a live order, for the checksum: mix64 twice, of the reference, then with all else.
 
@@ -112,7 +112,7 @@ def survey(day, bests):
                 shares = np.int64(day.node[node, st.SHARES])
                 letter = _BUY_LETTER if day.node[node, st.SIDE] == st.BUY else _SELL_LETTER
                 checksum += order_word(
-                    np.uint64(day.reference[node]), np.uint64(shares), np.uint64(price), letter, np.uint64(i + 1)
+                    np.uint64(reference_of(day, node)), np.uint64(shares), np.uint64(price), letter, np.uint64(i + 1)
                 )
                 orders += 1
                 here += shares
@@ -140,20 +140,20 @@ def truth_of(day: st.Day, nbytes: int, sha256: str, **made_from) -> Truth:
     -------
     Truth
     """
-    bests = np.zeros((len(day.symbol), 4), np.int64)
+    bests = np.zeros((len(day.table), 4), np.int64)
     orders, shares, checksum = survey(day, bests)
-    symbols = [int(word).to_bytes(8, "big").decode().rstrip() for word in day.symbol]
+    symbols = [int(word).to_bytes(8, "big").decode().rstrip() for word in day.table[:, st.SYMBOL]]
     return Truth(
-        messages=int(day.sent.sum()),
+        messages=int(day.word[st.SENT]),
         bytes=nbytes,
         sha256=sha256,
-        counts={type_: int(day.sent[ord(type_)]) for type_ in TYPES},
+        counts={type_: int(day.word[st.SENT_OF + ord(type_)]) for type_ in TYPES},
         live_orders=int(orders),
-        peak_live_orders=int(day.scalar[st.PEAK]),
+        peak_live_orders=int(day.word[st.PEAK]),
         live_shares=int(shares),
         checksum=int(checksum),
-        volume=int(day.volume.sum()),
+        volume=int(day.table[:, st.VOLUME].sum()),
         bests=dict(zip(symbols, bests.tolist(), strict=True)),
-        volumes=dict(zip(symbols, day.volume.tolist(), strict=True)),
+        volumes=dict(zip(symbols, day.table[:, st.VOLUME].tolist(), strict=True)),
         **made_from,
     )
