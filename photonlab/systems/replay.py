@@ -1,0 +1,232 @@
+"""Replay a file of ITCH 5.0 into order books: `photonlab.replay(path)`."""
+
+import difflib
+import gzip
+import os
+import stat
+import time
+import zlib
+
+import numpy as np
+import pandas as pd
+
+from photonlab.errors import ItchFormatError, UserError
+from photonlab.kernels import book_views
+from photonlab.systems import message_loop as loop
+from photonlab.systems.replayer import Replayer
+
+CHUNK = 1 << 20  # bytes read at a time: they are replayed while still in cache
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def replay(path, symbols=None, progress=None):
+    """Replay a file of ITCH 5.0 messages, each behind its length in 2 bytes (NASDAQ's BinaryFILE), plain or gzipped.
+
+    Parameters
+    ----------
+    path : path-like
+        A file or a pipe.
+    symbols : iterable of str, optional
+        Keep the books of these instruments only. All messages are counted all the same.
+    progress : callable, optional
+        Called with (bytes read, size of the file or 0) after every chunk.
+
+    Returns
+    -------
+    Replay
+
+    Raises
+    ------
+    ItchFormatError
+        If the file is empty or no ITCH, or damaged; the message names the offset and what was expected.
+    UserError
+        If it cannot be read, or a chosen symbol does not occur in it.
+    """
+    path = os.fspath(path)
+    replayer = Replayer(symbols, name=path)
+    replayer.feed(b"")  # compile, or load from the cache, outside the time that is reported
+    with _open(path) as stream:
+        size = _size(stream)
+        started = time.perf_counter()
+        buffer = np.empty(CHUNK, np.uint8)
+        try:
+            while count := stream.readinto(buffer):
+                replayer.feed(buffer[:count])
+                if progress:
+                    progress(stream.tell() if stream.seekable() else replayer.position, size)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise UserError(f"{path}: damaged gzip after {replayer.messages:,} messages: {error}") from None
+        except IsADirectoryError:
+            raise UserError(f"{path}: is a directory, expected a file of ITCH 5.0") from None
+        replayer.close()
+        seconds = time.perf_counter() - started
+    result = Replay(replayer, seconds)
+    for symbol in replayer.symbols or ():
+        result.locate(symbol)
+    return result
+
+
+def _open(path):
+    """Open a file for reading in chunks, through gzip if it is that."""
+    try:
+        if stat.S_ISDIR(os.stat(path).st_mode):
+            raise UserError(f"{path}: is a directory, expected a file of ITCH 5.0")
+        stream = open(path, "rb", buffering=0)
+        if stream.seekable():
+            magic = stream.read(2)
+            stream.seek(0)
+            if magic == _GZIP_MAGIC:
+                return gzip.GzipFile(fileobj=stream)
+        return stream
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except PermissionError:
+        raise UserError(f"{path}: no permission to read it") from None
+
+
+def _size(stream):
+    return 0 if isinstance(stream, gzip.GzipFile) else os.fstat(stream.fileno()).st_size
+
+
+class Replay:
+    """The books as a replay left them, and what was counted on the way.
+
+    Prices are integers in units of 0.0001, as the exchange sends them.
+
+    Attributes
+    ----------
+    messages, bytes, live_orders : int
+    seconds, messages_per_second : float
+        Of reading and replaying, without compilation.
+    counts : dict of str to int
+        Messages by type.
+    unknown_references : dict of str to int
+        Messages by type that named an order which was not live.
+    anomalies : dict of str to int
+        Everything out of order by kind; see `Replayer.anomalies`.
+    checksum : str
+        Equal if and only if books and counters are (but for a chance of 2^-64).
+    """
+
+    def __init__(self, replayer, seconds):
+        self._replayer = replayer
+        self._state = replayer.feed_state
+        self._book = replayer.feed_state.book
+        self.messages = replayer.messages
+        self.bytes = replayer.position + replayer.short_tail + replayer.after_end
+        self.seconds = seconds
+        self.messages_per_second = self.messages / seconds if seconds else 0.0
+        self.counts = replayer.counts
+        self.unknown_references = replayer.unknown_references
+        self.anomalies = replayer.anomalies
+        self.live_orders = replayer.live_orders
+        self.checksum = replayer.checksum()
+        names = self._state.names
+        self._locates = {_text(names[locate]): int(locate) for locate in np.flatnonzero(names)}
+
+    def __repr__(self):
+        return f"<Replay of {self._replayer.name}: {self.messages:,} messages, {self.live_orders:,} live orders>"
+
+    def summary(self) -> dict:
+        """Return the facts of the replay as a dict of plain values, as ``photonlab replay --json`` prints them."""
+        names = "messages bytes seconds messages_per_second counts anomalies unknown_references live_orders checksum"
+        return {name: getattr(self, name) for name in names.split()}
+
+    def symbols(self) -> list[str]:
+        """Return the names of all instruments that were named, sorted."""
+        return sorted(self._locates)
+
+    def locate(self, symbol) -> int:
+        """Return a symbol's stock locate.
+
+        Raises
+        ------
+        UserError
+            If the symbol does not occur.
+        """
+        if symbol in self._locates:
+            return self._locates[symbol]
+        near = difflib.get_close_matches(str(symbol), self._locates, 3, 0.5)
+        hint = f"; did you mean {', '.join(near)}?" if near else f"; it names {len(self._locates):,} symbols"
+        raise UserError(f"{self._replayer.name}: no symbol {symbol!r}{hint}")
+
+    def bbo(self, symbol=None) -> pd.DataFrame:
+        """Return the best bid and offer.
+
+        Parameters
+        ----------
+        symbol : str, optional
+            One instrument; by default every one that has an order.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by symbol: locate, bid, bid_shares, ask, ask_shares, volume; missing where a side is empty.
+        """
+        rows = np.zeros((loop.LOCATES, 5), np.uint64)
+        book_views.best_prices(self._book, rows)
+        locates = np.flatnonzero(rows[:, 0]) if symbol is None else np.array([self.locate(symbol)])
+        rows = rows[locates]
+        frame = pd.DataFrame({"locate": locates})
+        for column, name, side in ((1, "bid", 1), (2, "bid_shares", 1), (3, "ask", 2), (4, "ask_shares", 2)):
+            there = (rows[:, 0] & np.uint64(side)) != 0
+            frame[name] = pd.array(rows[:, column].astype(np.int64), dtype="Int64")
+            frame.loc[~there, name] = pd.NA
+        frame["volume"] = self._state.volume[locates]
+        frame.index = pd.Index([_text(self._state.names[locate]) for locate in locates], name="symbol", dtype="str")
+        return frame if symbol is not None else frame.sort_index(kind="stable")
+
+    def depth(self, symbol, levels=10) -> pd.DataFrame:
+        """Return a book's price levels.
+
+        Parameters
+        ----------
+        symbol : str
+        levels : int or None
+            Levels of each side at most; None for all.
+
+        Returns
+        -------
+        DataFrame
+            Columns side ("bid" or "ask"), level (1 is the best), price, shares, orders.
+        """
+        if levels is not None and levels < 1:
+            raise UserError(f"levels must be at least 1, not {levels}")
+        return self._both_sides(symbol, book_views.depth, levels, ["price", "shares", "orders"], "level")
+
+    def orders(self, symbol) -> pd.DataFrame:
+        """Return a book's orders in queue order.
+
+        Parameters
+        ----------
+        symbol : str
+
+        Returns
+        -------
+        DataFrame
+            Columns side, position (1 is next to trade on that side), price, reference, shares.
+        """
+        return self._both_sides(symbol, book_views.queue, None, ["price", "reference", "shares"], "position")
+
+    def _both_sides(self, symbol, view, limit, columns, rank):
+        locate = self.locate(symbol)
+        frames = []
+        for offset, side in enumerate(("bid", "ask")):
+            number = np.uint64(2 * locate + offset)
+            count = int(view(self._book, number, np.zeros((0, 3), np.uint64)))
+            rows = np.zeros((count if limit is None else min(count, limit), 3), np.uint64)
+            if rows.size:
+                view(self._book, number, rows)
+            frame = pd.DataFrame(rows, columns=columns)
+            frame.insert(0, rank, np.arange(1, len(frame) + 1))
+            frame.insert(0, "side", pd.array([side] * len(frame), dtype="str"))
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+
+def _text(word):
+    """Return a symbol from its 8 bytes as a big-endian word."""
+    return int(word).to_bytes(8, "big").decode("latin-1").rstrip(" ")
+
+
+__all__ = ["ItchFormatError", "Replay", "Replayer", "replay"]
