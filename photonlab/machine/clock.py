@@ -335,7 +335,7 @@ def floor(samples: int = 20_000) -> Floor:
     reads = np.zeros(samples, np.uint64)
     successive_reads(reads)
     steps = np.diff(reads)[np.diff(reads) > 0]
-    batches = [_batch_ns(_BATCHES["timed region"], 5_000) for _ in range(21)]
+    batches = [_batch_ns("timed region", 5_000) for _ in range(21)]
     return Floor(
         calibration.name,
         step.ticks,
@@ -352,43 +352,52 @@ def floor(samples: int = 20_000) -> Floor:
     )
 
 
-def _batch_of(read):
-    @kernel
-    def batch(out, reads):
-        before = ticks_begin()
+_READS = ("ticks", "ticks_begin", "ticks_end", "ticks_cpu", "timed region", "clock_gettime", "system call")
+
+
+@kernel
+def batch_of_reads(out, reads, which):
+    """Read one of the clocks many times.
+
+    Parameters
+    ----------
+    out : ndarray of uint64, shape (2,)
+        Receives a mixture of what was read, and the ticks that all of it took.
+    reads : int64
+        How many.
+    which : int64
+        Index in `_READS`. One kernel with a loop for each, since a kernel made in a function for each cannot be cached.
+    """
+    begin = ticks_begin()
+    if which == 0:
         for _ in range(reads):
-            out[0] ^= read()
-        out[1] = elapsed(before, ticks_end())
-
-    return batch
-
-
-@kernel
-def _region():
-    before = ticks_begin()
-    return elapsed(before, ticks_end())
-
-
-@kernel
-def _with_cpu():
-    now, cpu = ticks_cpu()
-    return now ^ cpu
-
-
-_BATCHES = {
-    "ticks": _batch_of(ticks),
-    "ticks_begin": _batch_of(ticks_begin),
-    "ticks_end": _batch_of(ticks_end),
-    "ticks_cpu": _batch_of(_with_cpu),
-    "timed region": _batch_of(_region),
-    "clock_gettime": _batch_of(monotonic_ns),
-    "system call": _batch_of(monotonic_ns_by_system_call),
-}
+            out[0] ^= ticks()
+    elif which == 1:
+        for _ in range(reads):
+            out[0] ^= ticks_begin()
+    elif which == 2:
+        for _ in range(reads):
+            out[0] ^= ticks_end()
+    elif which == 3:
+        for _ in range(reads):
+            now, cpu = ticks_cpu()
+            out[0] ^= now ^ cpu
+    elif which == 4:
+        for _ in range(reads):
+            before = ticks_begin()
+            out[0] ^= elapsed(before, ticks_end())
+    elif which == 5:
+        for _ in range(reads):
+            out[0] ^= monotonic_ns()
+    else:
+        for _ in range(reads):
+            out[0] ^= monotonic_ns_by_system_call()
+    out[1] = elapsed(begin, ticks_end())
 
 
-def _batch_ns(batch, reads: int) -> float:
+def _batch_ns(what: str, reads: int) -> float:
     out = np.zeros(2, np.uint64)
-    batch(out, reads)
+    batch_of_reads(out, reads, _READS.index(what))
     return calibrate().ns(out[1]) / reads
 
 
@@ -407,14 +416,14 @@ def costs(rounds: int = 15, reads: int = 5_000) -> tuple[Cost, ...]:
     """
     clock = name()
     plans = {
-        (clock, "in a kernel, unordered: ticks()"): lambda: _batch_ns(_BATCHES["ticks"], reads),
-        (clock, "in a kernel: ticks_begin()"): lambda: _batch_ns(_BATCHES["ticks_begin"], reads),
-        (clock, "in a kernel: ticks_end()"): lambda: _batch_ns(_BATCHES["ticks_end"], reads),
-        (clock, "in a kernel, with the CPU's number: ticks_cpu()"): lambda: _batch_ns(_BATCHES["ticks_cpu"], reads),
-        (SYSTEM_NAME, "in a kernel, through libc"): lambda: _batch_ns(_BATCHES["clock_gettime"], reads),
+        (clock, "in a kernel, unordered: ticks()"): lambda: _batch_ns("ticks", reads),
+        (clock, "in a kernel: ticks_begin()"): lambda: _batch_ns("ticks_begin", reads),
+        (clock, "in a kernel: ticks_end()"): lambda: _batch_ns("ticks_end", reads),
+        (clock, "in a kernel, with the CPU's number: ticks_cpu()"): lambda: _batch_ns("ticks_cpu", reads),
+        (SYSTEM_NAME, "in a kernel, through libc"): lambda: _batch_ns("clock_gettime", reads),
     }
     if platform.system() == "Linux" and counter.architecture() in counter.CLOCK_GETTIME_CALL:
-        plans[SYSTEM_NAME, "in a kernel, by a system call"] = lambda: _batch_ns(_BATCHES["system call"], reads)
+        plans[SYSTEM_NAME, "in a kernel, by a system call"] = lambda: _batch_ns("system call", reads)
     plans["time.perf_counter_ns", "from Python"] = lambda: _python_ns(time.perf_counter_ns, reads)
     for plan in plans.values():
         plan()  # compiled, or loaded, before anything is timed

@@ -76,7 +76,7 @@ def _system_ns(builder, clock_id, by_system_call=False):
     if by_system_call:
         kind = ir.FunctionType(_U64, [_U64, _U64, cgutils.voidptr_t])
         function = cgutils.get_or_insert_function(builder.module, kind, "syscall")
-        builder.call(function, [_U64(CLOCK_GETTIME_CALL[architecture()]), _U64(clock_id), pointer])
+        builder.call(function, [_U64(CLOCK_GETTIME_CALL.get(architecture(), _NO_CALL)), _U64(clock_id), pointer])
     else:
         kind = ir.FunctionType(_I32, [_I32, cgutils.voidptr_t])
         function = cgutils.get_or_insert_function(builder.module, kind, "clock_gettime")
@@ -87,6 +87,7 @@ def _system_ns(builder, clock_id, by_system_call=False):
 
 CLOCK_GETTIME_CALL = {"x86-64": 228, "aarch64": 113}
 """Linux system call numbers, for the clock by the long way round (claim P5)."""
+_NO_CALL = 0xFFFF
 
 
 def _switched(builder, hardware, system):
