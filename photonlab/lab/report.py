@@ -181,7 +181,7 @@ def _groups(shown, ledger, sections):
 def _row(verdict, claim, places, cells, here):
     place = places.get(verdict.claim) or (verdict.notebook if verdict.notebook in here else "")
     interval, published, what = "", [figure(one.value, one.unit) for one in claim.published[:SOME]], ""
-    if verdict.low is not None and verdict.high is not None:
+    if verdict.low is not None and verdict.high is not None and verdict.low < verdict.high:
         interval = f"{figure(verdict.low)} to {figure(verdict.high, verdict.unit)}"
     if verdict.published is not None:
         published = [figure(verdict.published, verdict.unit)]

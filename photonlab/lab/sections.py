@@ -141,6 +141,9 @@ def section(name, notebook):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result.body, _ = exporter.from_notebook_node(notebook)
+    for claim, cell in result.cells.items():
+        before = result.body.partition(f'id="{cell}"')[0]
+        result.places.setdefault(claim, (re.findall(r'<h\d id="([^"]+)"', before) or [name])[-1])
     if not result.title:
         raise ReportError(f"{name}: the notebook has no title ('# …' in a Markdown cell)")
     return result

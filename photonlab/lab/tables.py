@@ -4,6 +4,7 @@ import html
 import math
 import numbers
 
+import numpy as np
 from IPython.display import display
 
 MISSING = "–"
@@ -26,7 +27,7 @@ def number(value, digits=3):
     """
     if value is None or (isinstance(value, numbers.Real) and math.isnan(value)):
         return MISSING
-    if isinstance(value, bool) or type(value).__name__ == "bool_":
+    if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, numbers.Integral):
         return f"{int(value):,}".replace("-", "−")
