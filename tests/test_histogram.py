@@ -26,6 +26,11 @@ def test_rank_of_p999_of_a_thousand_is_999_where_floats_say_1000():
     assert percentiles.nearest_rank(percentiles.parts(99.9), 1000) == 999
 
 
+@pytest.mark.parametrize("percent", ["7", "14", "28", "55", "56"])  # floats give one more: 0.07 * 100 > 7
+def test_rank_of_whole_percents_of_a_hundred(percent):
+    assert percentiles.nearest_rank(percentiles.parts(percent), 100) == int(percent)
+
+
 @seeded
 @given(st.sampled_from(PERCENTS), st.integers(0, 10**14))
 def test_rank_equals_exact_fractions(percent, count):
@@ -107,6 +112,7 @@ def test_largest_values_are_counted_and_not_wrapped():
     made = filled([2**64 - 1, 2**63, 2**53 + 1], 10)
     summary = histogram.summary(made)
     assert (summary.least, summary.most, summary.overflow) == (2**53 + 1, 2**64 - 1, 3)
+    assert histogram.summary(filled([2**64 - 1])).least == 2**64 - 1
 
 
 def test_empty_is_explicit():

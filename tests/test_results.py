@@ -61,6 +61,13 @@ def test_collect_joins_notebooks_in_order_and_keeps_the_last_of_a_cell_run_twice
     ]
 
 
+def test_notebooks_come_in_the_order_of_their_names(run):
+    for number in (7, 3, 9, 1, 8, 5, 4, 6):
+        results.start(f"{number:02}-x")
+        record()
+    assert list(results.collect(run).notebook) == [f"{number:02}-x" for number in (1, 3, 4, 5, 6, 7, 8, 9)]
+
+
 def test_collect_of_nothing_has_the_columns(tmp_path):
     assert list(results.collect(tmp_path).columns) == list(results.COLUMNS)
     assert results.write(tmp_path)[1].read_text() == ",".join(results.COLUMNS) + "\n"

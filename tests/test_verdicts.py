@@ -89,6 +89,9 @@ def test_only_so_much_is_refuted_by_more():
     words = [rules.ratio(1.05, value, tolerance=1.1, only=True) for value in (1.02, 1.05, 1.15, 1.16, 3.0, 0.9)]
     assert words == ["holds", "holds", "holds", "does not hold here", "does not hold here", "does not hold here"]
     assert rules.ratio(1.05, 3.0, tolerance=1.1) == "holds in direction"
+    assert rules.ratio(10, 2, only=True) == "holds in direction"  # less than published is no refutation of "only"
+    assert rules.ratio(0.1, 0.5, only=True) == "holds in direction"
+    assert rules.ratio(0.1, 0.05, only=True) == "does not hold here"
 
 
 @pytest.mark.parametrize(
@@ -414,6 +417,14 @@ def test_row_in_another_unit_is_an_error_and_not_a_verdict():
 def test_optional_part_is_mentioned_and_does_not_judge():
     one = verdict("S8", row("S8", "granule", 64, "bytes", "measured"))
     assert one.verdict == "holds" and "missing" in one.reason
+
+
+def test_optional_part_does_not_refute():
+    published = [Published("x", "a", 1, "1"), Published("x", "b", 2, "1")]
+    checks = [Check("exact", {"statistic": "x", "variants": [name], "optional": name == "b"}) for name in "ab"]
+    rows = [row("R1", "x", 1, "1", "a"), row("R1", "x", 3, "1", "b")]
+    one = verdict(made(*checks, published=published), *rows)
+    assert one.verdict == "holds" and "x (b) is 3 here, not the published 2." in one.reason
 
 
 def test_unbuilt_claim_with_rows_is_judged():
