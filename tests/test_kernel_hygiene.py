@@ -10,7 +10,6 @@ import pytest
 from numba import int64, uint64
 from numba.core.errors import NumbaError
 
-import photonlab
 from photonlab import paths
 from photonlab.kernels import book, decode, framing
 from photonlab.lab.allocation import allocating_walk, allocation_calls, prove
@@ -42,7 +41,6 @@ def survey(tmp_path_factory):
     return json.loads(done.stdout)
 
 
-@pytest.mark.skipif(not hasattr(photonlab, "replay"), reason="the replay, which runs the book's queries, is not there")
 def test_the_survey_reaches_the_kernels(survey):
     """A kernel that this fails for is new: let `tests/kernel_survey.py` put it to work."""
     idle = {name for name, facts in survey.items() if not facts["signatures"]}

@@ -1,9 +1,10 @@
 """The L3 book: every order of every instrument in its queue, with the best bid and offer always at hand.
 
-Orders and price levels are nodes of one array, 16 bytes to the node. An order is one node: the orders before and after it in its
-queue, its open shares, its level. A level is two nodes: the first closes its queue to a ring, so that taking an order out needs no
-case for the head or the tail; the second carries its volume and its place in the price tree. An order knows its level by handle,
-so executions, cancels, deletes and the first half of a replace never look for a price.
+Orders and price levels are nodes of one array, 16 bytes to the node. An order is one node: the orders before and
+after it in its queue, its open shares, its level. A level is two nodes: the first closes its queue to a ring, so
+that taking an order out needs no case for the head or the tail; the second carries its volume and its place in the
+price tree. An order knows its level by handle, so executions, cancels, deletes and the first half of a replace never
+look for a price.
 
 A book side is stock locate * 2 + (0 for bids, 1 for asks). Sources: TotalView-ITCH 5.0, sections 1.3 and 1.4.
 """
@@ -14,7 +15,7 @@ import numpy as np
 
 from photonlab.kernels import order_index, pool, price_tree
 from photonlab.kernels.order_index import OrderIndex
-from photonlab.kernels.price_tree import BEST_KEY, BEST_LEVEL, NAME, NO_KEY, PriceTree, side_at
+from photonlab.kernels.price_tree import BEST_KEY, BEST_LEVEL, NO_KEY, PriceTree, side_at
 from photonlab.machine.jit import kernel
 from photonlab.machine.memory import huge_array
 
@@ -261,11 +262,3 @@ def crossed(book, side):
         return False
     bid_price = sides[record + BEST_KEY] ^ _MASK32
     return bid_price >= sides[record + np.uint64(price_tree.SIDE_WORDS) + BEST_KEY]
-
-
-@kernel(inner=True)
-def name_side(book, side, symbol):
-    """Note the symbol (8 bytes as one word) of an instrument whose side has none yet."""
-    at = side_at(side) + NAME
-    if book.tree.sides[at] == _0:
-        book.tree.sides[at] = symbol
