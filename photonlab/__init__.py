@@ -1,4 +1,4 @@
-"""photonlab: Numba kernels for low-latency market data, and notebooks that put published claims about such code to the test."""
+"""Numba kernels for low-latency market data, and notebooks that put published claims about such code to the test."""
 
 __all__ = ["replay"]
 

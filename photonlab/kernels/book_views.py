@@ -1,4 +1,4 @@
-"""Looking into the books without changing them: best prices of all instruments, depth, queues, a digest of everything.
+"""Looking into the books without changing them: best prices, depth, queues, a digest of everything.
 
 Nothing here is on the replay's hot path. Arrays for the answers are the caller's.
 """
@@ -150,7 +150,7 @@ def fold(state, values):
 
 @kernel
 def digest(book):
-    """Return a 64-bit digest of all books: every side, level, queue and order, in order; the same however memory is laid out."""
+    """Return a 64-bit digest of all books: every side, level and order in its place, however memory is laid out."""
     state, side = _0, _0
     while side < _SIDES:
         level = best_level(book, side)
@@ -188,7 +188,8 @@ def faults(book):
                 bad += np.uint64(np.uint64(book.words[word + books.BEFORE]) != before)
                 bad += np.uint64(np.uint64(book.words[word + LEVEL]) != level)
                 reference = order_index.reference_of(book.index, node)
-                bad += np.uint64(order_index.node_at(book.index, order_index.entry_of(book.index, reference), reference) != node)
+                entry = order_index.entry_of(book.index, reference)
+                bad += np.uint64(order_index.node_at(book.index, entry, reference) != node)
                 orders += _1
                 before, node = node, np.uint64(book.words[word + books.AFTER])
             bad += np.uint64(np.uint64(book.words[at + books.LAST]) != before)

@@ -1,12 +1,13 @@
 """The order map: open addressing with linear probing in a power-of-two table, and deletion by backward shift.
 
-A key is any 64-bit integer, so that no reference is stolen as a marker; a value is any 64-bit integer but 0, which marks an empty
-slot. The home slot of a key is the *high* bits of its product with 2^64/phi (Fibonacci hashing, Knuth TAOCP 3, 6.4): masking the low
-bits of such a product would lose what distinguishes multiples of a power of two. Deletion moves later members of the run back, so
-no tombstone is ever left and every survivor stays reachable, across the end of the table too.
+A key is any 64-bit integer, so that no reference is stolen as a marker; a value is any 64-bit integer but 0, which
+marks an empty slot. The home slot of a key is the *high* bits of its product with 2^64/phi (Fibonacci hashing, Knuth
+TAOCP 3, 6.4): masking the low bits of such a product would lose what distinguishes multiples of a power of two.
+Deletion moves later members of the run back, so no tombstone is ever left and every survivor stays reachable, across
+the end of the table too.
 
-The table doubles when it is half full. A table of s slots lives in rows s to 2s of one reserved array, so growing needs no second
-array and no pointer: rows that were never used cost address space only.
+The table doubles when it is half full. A table of s slots lives in rows s to 2s of one reserved array, so growing
+needs no second array and no pointer: rows that were never used cost address space only.
 """
 
 from typing import NamedTuple

@@ -1,10 +1,11 @@
 """The order index: from an order reference to its node, by paging, as an address becomes a memory page.
 
-An exchange hands out references almost in sequence, and a hash would scatter what it has already sorted. So the low 4 bits of a
-reference are a place in a page of 16 nodes, the next 8 bits a place in a chunk of 256 page entries, and what remains is looked up in
-a small hash map, the directory. A page or chunk is taken when its first order comes and given back when its last one goes, so
-memory follows the live orders, however many have been seen and however their references are spread: at worst one page, one chunk
-and one directory entry each (1.3 kB), and on a feed about one page for several orders.
+An exchange hands out references almost in sequence, and a hash would scatter what it has already sorted. So the low
+4 bits of a reference are a place in a page of 16 nodes, the next 8 bits a place in a chunk of 256 page entries, and
+what remains is looked up in a small hash map, the directory. A page or chunk is taken when its first order comes and
+given back when its last one goes, so memory follows the live orders, however many have been seen and however their
+references are spread: at worst one page, one chunk and one directory entry each (1.3 kB), and on a feed about one
+page for several orders.
 
 The node itself is the place in the page: there is no pointer from the index to the order, and no second cache miss.
 """
@@ -59,7 +60,8 @@ def make_order_index(pages=1 << 24) -> OrderIndex:
     Parameters
     ----------
     pages : int
-        Pages of 16 references that may be in use at once, at most 2**27: a bound on live orders, in address space only.
+        Pages of 16 references that may be in use at once, at most 2**27: a bound on live orders, in address space
+        only.
 
     Returns
     -------
@@ -93,7 +95,7 @@ def entry_of(index, reference):
 
 @kernel(inner=True)
 def node_at(index, entry, reference):
-    """Return the node of `reference` in the page of `entry`; a node of page 0, which is never live, if there is no page."""
+    """Return the node of `reference` in the page of `entry`; if there is none one of page 0, which is never live."""
     page = np.uint64(index.chunks[entry]) >> COUNT_BITS
     return (page << PAGE_BITS) | (reference & _PAGE_MASK)
 

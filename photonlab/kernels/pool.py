@@ -1,7 +1,8 @@
 """The slot pool: numbers of fixed-size slots, handed out and taken back in constant time, linked by 32-bit indices.
 
-The pool knows no memory: a slot number indexes whatever arrays its owner keeps. Slot 0 is never handed out and means "none".
-Slots that came back are handed out again first (last in, first out: they are the ones still in cache), then fresh ones upwards.
+The pool knows no memory: a slot number indexes whatever arrays its owner keeps. Slot 0 is never handed out and means
+"none". Slots that came back are handed out again first (last in, first out: they are the ones still in cache), then
+fresh ones upwards.
 """
 
 from typing import NamedTuple

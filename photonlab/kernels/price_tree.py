@@ -1,14 +1,15 @@
-"""The hierarchical bitmap over price levels: a 64-ary tree of 5 floors over all 2^32 prices, made only where there are levels.
+"""The hierarchical bitmap over price levels: a sparse 64-ary tree of 5 floors over all 2^32 prices.
 
-Prices are turned into keys of which the lowest is the best: the price itself for asks, its complement for bids, so that one code
-serves both sides and the best is always the lowest set bit. The low 6 bits of a key are left to its block: a block of 64 raw prices
-(0.0064) holds one penny price at most, and a short chain of levels in order where ticks are finer. Above it each node has one
-bitmap word and 64 children: bit i is set when something lives below child i. The lowest floor's children are blocks (level handles),
-the others' are nodes. Best, insertion and removal therefore touch one word, and climb only when a word becomes empty or stops being
-empty.
+Prices are turned into keys of which the lowest is the best: the price itself for asks, its complement for bids, so
+that one code serves both sides and the best is always the lowest set bit. The low 6 bits of a key are left to its
+block: a block of 64 raw prices (0.0064) holds one penny price at most, and a short chain of levels in order where
+ticks are finer. Above it each node has one bitmap word and 64 children: bit i is set when something lives below
+child i. The lowest floor's children are blocks (level handles), the others' are nodes. Best, insertion and removal
+therefore touch one word, and climb only when a word becomes empty or stops being empty.
 
-Each book side remembers its 4 last lowest-floor nodes, so that a price near the touch is found without descending.
-A node that becomes empty is kept, for a level that flickers; `sweep` gives the empty ones back once they outnumber the full ones.
+Each book side remembers its 4 last lowest-floor nodes, so that a price near the touch is found without descending. A
+node that becomes empty is kept, for a level that flickers; `sweep` gives the empty ones back once they outnumber the
+full ones.
 """
 
 from typing import NamedTuple

@@ -1,6 +1,9 @@
-"""What a kernel needs of single words: byte order, unaligned access, bit scans and prefetch, each as one or two instructions.
+"""What a kernel needs of single words: byte order, unaligned access, bit scans, prefetch.
 
-All offsets and values are unsigned. `NUMBA_BOUNDSCHECK=1` makes the loads and stores check their offset, as indexing does.
+Each is one or two instructions.
+
+All offsets and values are unsigned. `NUMBA_BOUNDSCHECK=1` makes the loads and stores check their offset, as indexing
+does.
 """
 
 from llvmlite import ir

@@ -1,8 +1,9 @@
 """The decorator of every kernel: compiled without the GIL, cached by the text of all that it is built from.
 
-Numba's own on-disk cache looks at one file's time stamp, so a changed callee in another module brings back a stale kernel, and a
-damaged index ends the process. This cache keys each kernel by the source of its module *and of every photonlab module that it
-imports, however indirectly*, seals each file with a digest, and treats whatever it cannot read as a miss, with one warning.
+Numba's own on-disk cache looks at one file's time stamp, so a changed callee in another module brings back a stale
+kernel, and a damaged index ends the process. This cache keys each kernel by the source of its module *and of every
+photonlab module that it imports, however indirectly*, seals each file with a digest, and treats whatever it cannot
+read as a miss, with one warning.
 """
 
 import ast
@@ -41,18 +42,18 @@ def kernel(function=None, **options):
     function : callable, optional
         The Python function. Its first call with new argument types compiles, or loads from the cache.
     **options
-        Passed on to `numba.njit`, such as ``forceinline=True``. ``cache=False`` leaves the disk alone. ``inner=True`` marks a part of
-        another kernel: always inlined, and without the wrappers by which Python would call it, which take longest to compile.
+        Passed on to `numba.njit`, such as ``forceinline=True``. ``cache=False`` leaves the disk alone.
+        ``inner=True`` marks a part of another kernel: always inlined, and without the wrappers by which Python would
+        call it, which take longest to compile.
 
     Returns
     -------
     numba dispatcher
 
-    Notes
-    -----
-    ``error_model="numpy"`` is the default: no kernel may raise, so a division needs no check for zero.
-    ``_nrt=False`` too: without Numba's runtime there is nothing to allocate with (it would be an error of compilation), and no array
-    is counted in and out by atomic operations wherever it is passed on: those cost 50 times the work of the order book.
+    Notes ----- ``error_model="numpy"`` is the default: no kernel may raise, so a division needs no check for zero.
+    ``_nrt=False`` too: without Numba's runtime there is nothing to allocate with (it would be an error of
+    compilation), and no array is counted in and out by atomic operations wherever it is passed on: those cost 50
+    times the work of the order book.
     """
     if function is None:
         return functools.partial(kernel, **options)
@@ -102,7 +103,7 @@ def _closure(start: Path) -> set[Path]:
     return found
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _imports(path: Path, _mtime: int) -> tuple[Path, ...]:
     """Return the photonlab files named by one file's import statements."""
     names: list[str] = []
@@ -194,6 +195,7 @@ class KernelCache(FunctionCache):
         self.enable()
 
     def load_overload(self, sig, target_context):
+        """Return the cached machine code of a signature, or None."""
         try:
             return super().load_overload(sig, target_context)
         except Exception as error:
@@ -201,6 +203,7 @@ class KernelCache(FunctionCache):
             return None
 
     def save_overload(self, sig, data):
+        """Write the machine code of a signature, if that can be done."""
         try:
             try:
                 super().save_overload(sig, data)
@@ -215,7 +218,8 @@ class KernelCache(FunctionCache):
         if key not in _warned:
             _warned.add(key)
             warnings.warn(
-                f"a cached kernel could not be {what} ({self._cache_path}: {error or type(error).__name__}); it is compiled anew",
+                f"a cached kernel could not be {what} ({self._cache_path}: {error or type(error).__name__}); "
+                "it is compiled anew",
                 RuntimeWarning,
                 stacklevel=3,
             )

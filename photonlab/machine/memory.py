@@ -1,4 +1,4 @@
-"""Memory as the operating system gives it: address space reserved now and committed on touch, huge pages, views without copies."""
+"""Memory as the system gives it: address space committed on touch, huge pages, views without copies."""
 
 import contextlib
 import mmap

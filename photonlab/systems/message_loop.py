@@ -1,10 +1,12 @@
 """The replay's inner loop: framed messages, a batch at a time, applied to the books by the ITCH 5.0 rules.
 
-A batch goes through the loop in passes. The first walks the length prefixes, counts and checks. The next three look ahead: they touch
-in turn each message's index entry, its order and its level, which are cache misses that depend on each other; by the time
-that the last pass applies the messages, the misses of the whole batch have been served side by side. In cache that costs little.
+A batch goes through the loop in passes. The first walks the length prefixes, counts and checks. The next three look
+ahead: they touch in turn each message's index entry, its order and its level, which are cache misses that depend on
+each other; by the time that the last pass applies the messages, the misses of the whole batch have been served side
+by side. In cache that costs little.
 
-What an anomaly is, and what becomes of it, is said at `Anomaly`; `tests/oracle/book.py` says the same in plain Python.
+What an anomaly is, and what becomes of it, is said at `Anomaly`; `tests/oracle/book.py` says the same in plain
+Python.
 """
 
 from typing import NamedTuple
@@ -155,8 +157,8 @@ def replay(feed, data, begin, end, look_ahead):
     Returns
     -------
     at, outcome : uint64
-        The offset of the first byte not consumed, and `MORE` (a whole message is no longer there), `END_OF_SESSION` (behind a
-        length of zero), `IMPOSSIBLE_LENGTH` (at a prefix) or `FULL` (the books' memory is exhausted).
+        The offset of the first byte not consumed, and `MORE` (a whole message is no longer there), `END_OF_SESSION`
+        (behind a length of zero), `IMPOSSIBLE_LENGTH` (at a prefix) or `FULL` (the books' memory is exhausted).
     """
     at, outcome, count = begin, MORE, _1
     while count != _0 and outcome == MORE:
@@ -229,42 +231,29 @@ def _select(feed, data, count):
 
 @kernel(inner=True)
 def _look_ahead(feed, data, count):
-    """Ask for what the batch will touch, a dependent miss at a time."""
+    """Ask for what the batch will touch: first orders and the places of prices, then their levels and neighbours."""
     book = feed.book
     index, words = book.index, book.words
     i = _0
     while i < count:
         word = feed.batch[i]
-        what = word >> _56
-        entry = _0
-        if what - ADD < OTHER - ADD:
-            at = word & _OFFSET
-            entry = order_index.entry_of(index, load_be64(data, at + np.uint64(11)))
-            prefetch(index.chunks, entry)
-        feed.entries[i] = entry
-        i += _1
-    i = _0
-    while i < count:
-        word = feed.batch[i]
-        entry = feed.entries[i]
-        at = word & _OFFSET
-        if word >> _56 == ADD:
+        at, what = word & _OFFSET, word >> _56
+        target = _0
+        if what == ADD:
             side, key = _add_target(data, at)
-            leaf = price_tree.recent_leaf(book.tree, side, key)
-            place = price_tree.place_in(leaf, key)
-            prefetch(book.tree.children, place)
-            feed.entries[i] = place
-        elif entry != _0:
-            node = order_index.node_at(index, entry, load_be64(data, at + np.uint64(11)))
-            prefetch(words, books.word_at(node))
-            feed.entries[i] = node
+            target = price_tree.place_in(price_tree.recent_leaf(book.tree, side, key), key)
+            prefetch(book.tree.children, target)
+        elif what - ADD < OTHER - ADD:
+            reference = load_be64(data, at + np.uint64(11))
+            target = order_index.node_at(index, order_index.entry_of(index, reference), reference)
+            prefetch(words, books.word_at(target))
+        feed.entries[i] = target
         i += _1
     i = _0
     while i < count:
         target = feed.entries[i]
         if feed.batch[i] >> _56 == ADD:
-            level = np.uint64(book.tree.children[target])
-            prefetch(words, books.word_at(level))
+            prefetch(words, books.word_at(np.uint64(book.tree.children[target])))
         elif target != _0:
             at = books.word_at(target)
             prefetch(words, books.word_at(np.uint64(words[at + books.LEVEL])))

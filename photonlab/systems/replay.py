@@ -3,7 +3,6 @@
 import difflib
 import gzip
 import os
-import stat
 import time
 import zlib
 
@@ -45,19 +44,17 @@ def replay(path, symbols=None, progress=None):
     path = os.fspath(path)
     replayer = Replayer(symbols, name=path)
     replayer.feed(b"")  # compile, or load from the cache, outside the time that is reported
-    with _open(path) as stream:
-        size = _size(stream)
-        started = time.perf_counter()
+    with _open(path) as file:
+        stream, size = _stream(file), os.fstat(file.fileno()).st_size
         buffer = np.empty(CHUNK, np.uint8)
+        started = time.perf_counter()
         try:
             while count := stream.readinto(buffer):
                 replayer.feed(buffer[:count])
                 if progress:
-                    progress(stream.tell() if stream.seekable() else replayer.position, size)
+                    progress(file.tell() if size else replayer.position, size)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise UserError(f"{path}: damaged gzip after {replayer.messages:,} messages: {error}") from None
-        except IsADirectoryError:
-            raise UserError(f"{path}: is a directory, expected a file of ITCH 5.0") from None
         replayer.close()
         seconds = time.perf_counter() - started
     result = Replay(replayer, seconds)
@@ -67,25 +64,23 @@ def replay(path, symbols=None, progress=None):
 
 
 def _open(path):
-    """Open a file for reading in chunks, through gzip if it is that."""
     try:
-        if stat.S_ISDIR(os.stat(path).st_mode):
-            raise UserError(f"{path}: is a directory, expected a file of ITCH 5.0")
-        stream = open(path, "rb", buffering=0)
-        if stream.seekable():
-            magic = stream.read(2)
-            stream.seek(0)
-            if magic == _GZIP_MAGIC:
-                return gzip.GzipFile(fileobj=stream)
-        return stream
+        return open(path, "rb", buffering=0)
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
+        raise UserError(f"{path}: no such file, expected a file of ITCH 5.0") from None
+    except IsADirectoryError:
+        raise UserError(f"{path}: is a directory, expected a file of ITCH 5.0") from None
     except PermissionError:
         raise UserError(f"{path}: no permission to read it") from None
 
 
-def _size(stream):
-    return 0 if isinstance(stream, gzip.GzipFile) else os.fstat(stream.fileno()).st_size
+def _stream(file):
+    """Return what to read the messages from: the file, through gzip if it is that."""
+    if not file.seekable():
+        return file
+    magic = file.read(len(_GZIP_MAGIC))
+    file.seek(0)
+    return gzip.GzipFile(fileobj=file) if magic == _GZIP_MAGIC else file
 
 
 class Replay:

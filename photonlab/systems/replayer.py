@@ -1,4 +1,4 @@
-"""A replay that can stop after any byte and go on: bytes in, books and counters kept, nothing lost and nothing counted twice."""
+"""A replay that can stop after any byte and go on: bytes in, books and counters kept, nothing lost or counted twice."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from photonlab.systems import message_loop as loop
 
 _PREFIX = 2
 _KEPT = 2 * (MAX_LENGTH + _PREFIX)  # bytes behind a zero prefix that tell what follows
-LOOK_AHEAD_FROM = 6 << 20  # bytes of order pages in use from which looking ahead pays, about six times a core's L2 cache
+LOOK_AHEAD_FROM = 6 << 20  # bytes of order pages in use from which looking ahead pays: some core's L2 caches
 
 
 class Replayer:
@@ -113,14 +113,14 @@ class Replayer:
             self._fail_on_zero_prefixes()
 
     def _fail_on_zero_prefixes(self):
-        """Refuse a file that writes a length of zero before every message (seen in the wild): it is not an empty session."""
+        """Refuse a file that writes a length of zero before every message (seen in the wild): it is no empty session."""
         beyond = self._beyond
         length = int(LENGTH_BY_TYPE[beyond[0]]) if beyond else 0
         if length and beyond[length : length + _PREFIX] == b"\0\0":
             where = self.position - _PREFIX
             raise ItchFormatError(
-                f"{self.name}: offset {where}: a length of 0 stands before a message of type {chr(beyond[0])!r}, and again "
-                f"before the next one: this file writes the prefix 00 00 where the length of each message is expected"
+                f"{self.name}: offset {where}: a length of 0 stands before a message of type {chr(beyond[0])!r}, and "
+                "before the next one: this file writes the prefix 00 00 where the length of each message is expected"
             )
 
     def _fail_on_length(self, length):
@@ -128,7 +128,8 @@ class Replayer:
         expected = f"expected a length of 1 to {loop.LONGEST} in 2 bytes and then a message, found {length}"
         if not good:
             raise ItchFormatError(f"{self.name}: not a file of ITCH 5.0: offset {self.position}: {expected}")
-        raise ItchFormatError(f"{self.name}: damaged at offset {self.position}, after {self.messages:,} messages: {expected}")
+        where = f"offset {self.position}, after {self.messages:,} messages"
+        raise ItchFormatError(f"{self.name}: damaged at {where}: {expected}")
 
     def _good_messages(self):
         state = self.feed_state
@@ -186,7 +187,7 @@ class Replayer:
         return found | {"short_tail": self.short_tail, "after_end": self.after_end}
 
     def checksum(self) -> str:
-        """Return 16 hexadecimal digits that depend on every order's place and shares, on every counter and on all volumes."""
+        """Return 16 hexadecimal digits that depend on every order's place and shares, every counter and all volumes."""
         state = self.feed_state
         value = book_views.digest(state.book)
         for array in (state.counts, state.unknown_reference, state.anomalies, state.volume):
@@ -195,7 +196,7 @@ class Replayer:
 
 
 def _by_type(counts):
-    """Return the non-zero counts by type byte; a byte that is no letter is written as in `b"\\x00"`."""
+    """Return the non-zero counts by type; a byte that is no letter is written in hexadecimal, after a backslash and x."""
     return {_letter(byte): int(counts[byte]) for byte in np.flatnonzero(counts).tolist()}
 
 
