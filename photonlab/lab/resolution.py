@@ -14,17 +14,33 @@ from photonlab.machine import clock, latency, perf_events
 
 SMALL, HUGE = "4 KiB pages", "huge pages, where the system gave them"
 SHOWN_STEPS = 12
+LOAD = "load at start (1, 5, 15 min)"
 
 
-def facts(machine, sections):
-    """Lay out sections of a fingerprint as a table.
+BEARING = {
+    "processor": ("model", "microarchitecture", "caches", "CPUs allowed", "SMT"),
+    "placement": (
+        "virtual machine",
+        "container",
+        "frequency governor",
+        "turbo",
+        "idle governor",
+        "isolcpus",
+        "nohz_full",
+    ),
+    "memory": ("total", "page size", "transparent huge pages"),
+    "clock": ("kernel clock source",),
+}
+"""Facts of a fingerprint that bear on how far to trust a measurement."""
+
+
+def facts(machine):
+    """Lay out the facts that bear on a measurement; the page has the rest of them.
 
     Parameters
     ----------
     machine : dict
         Of `photonlab.machine.fingerprint.collect`.
-    sections : list of str
-        Which, in this order.
 
     Returns
     -------
@@ -32,10 +48,11 @@ def facts(machine, sections):
         Columns Fact, Value, Part; lists are joined by semicolons.
     """
     rows = [
-        (name, "; ".join(map(str, value)) if isinstance(value, list) else str(value), section)
-        for section in sections
-        for name, value in machine[section].items()
+        (name, "; ".join(map(str, value)) if isinstance(value, list) else str(value), part)
+        for part, names in BEARING.items()
+        for name, value in ((name, machine[part][name]) for name in names)
     ]
+    rows.append(("load, steal", f"{machine['placement'][LOAD]}; {machine['placement']['steal']}", "at the start"))
     return pd.DataFrame(rows, columns=["Fact", "Value", "Part"])
 
 
@@ -231,10 +248,15 @@ def scorecard(samples, rate, floor):
     """
     rows = []
     for what, counted in samples.items():
-        cells = histogram.summary(counted, floor=floor.ticks).cells(scale=1e9 / rate.hz)
-        del cells["above bound"]
-        cells["why not"] = cells.pop("note").replace(f"({floor.ticks:g} ticks)", f"({number(floor.ns)} ns)")
-        rows.append({"single samples of": what, **cells})
+        summary = histogram.summary(counted, floor=floor.ticks)
+        cells = summary.cells(scale=1e9 / rate.hz)
+        del cells["above bound"], cells["note"]
+        reasons: dict[str, list[str]] = {}
+        for one in summary.percentiles:
+            reasons.setdefault("at or below the floor" if one.floor else one.why, []).append(one.name)
+        why = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in reasons.items() if reason)
+        cells = {name: text.replace("≤ ", "≤\N{NO-BREAK SPACE}") for name, text in cells.items()}
+        rows.append({"single samples of": what, **cells, "why not": why})
     return pd.DataFrame(rows)
 
 

@@ -167,6 +167,13 @@ def new_walk(working_set: int, *, huge: bool, seed: int) -> Walk:
     return Walk(lines, np.zeros(1, np.uint64), np.zeros(1, np.uint64))
 
 
+def _copied(linked: Walk) -> Walk:
+    """Return the same walk in small pages: copying is in order, and so much quicker than linking anew."""
+    lines = huge_array(linked.lines.size, np.uint64, huge=False)
+    lines[:] = linked.lines
+    return Walk(lines, np.zeros(1, np.uint64), np.zeros(1, np.uint64))
+
+
 def huge_share(array: np.ndarray) -> float | None:
     """Return the share of an array's memory that lies in huge pages now; None where the system does not tell."""
     begin = array.__array_interface__["data"][0]
@@ -209,7 +216,7 @@ def measure(sizes, *, rounds: int = 5, steps: int = 50_000, seed: int = 1) -> li
         Working sets in bytes.
     rounds : int
         Walks of each kind for each working set: small, huge, small, huge, …; a walk that had to wait for a CPU is
-        taken again, up to three times.
+        taken again, up to two times.
     steps : int
         Steps of a walk. A small working set is walked through many times, a large one in part; the next walk goes on
         where the last one stopped, so that it does not find its lines in a cache.
@@ -223,7 +230,8 @@ def measure(sizes, *, rounds: int = 5, steps: int = 50_000, seed: int = 1) -> li
     """
     found = []
     for size in sizes:
-        walks = {pages: new_walk(size, huge=pages == "huge", seed=seed) for pages in ("small", "huge")}
+        linked = new_walk(size, huge=True, seed=seed)
+        walks = {"small": _copied(linked), "huge": linked}
         times: dict[str, list[float]] = {pages: [] for pages in walks}
         disturbed: dict[str, list[str]] = {pages: [] for pages in walks}
         for one in walks.values():
@@ -234,14 +242,14 @@ def measure(sizes, *, rounds: int = 5, steps: int = 50_000, seed: int = 1) -> li
                 times[pages].append(ns / steps)
                 disturbed[pages].append(label)
         for pages, one in walks.items():
-            whole = size // LINE_BYTES <= 4 * steps
+            whole = size // LINE_BYTES <= 2 * steps
             visited = int(cycle_length(one.lines, one.position)) if whole else -1
             label = next(filter(None, disturbed[pages]), "")
             found.append(Latency(size, pages, huge_share(one.lines), tuple(times[pages]), visited, label))
     return found
 
 
-def _quiet_walk(one: Walk, steps: int, tries: int = 4) -> tuple[float, str]:
+def _quiet_walk(one: Walk, steps: int, tries: int = 3) -> tuple[float, str]:
     """Walk, again if somebody else had the CPU meanwhile; return ns and what disturbed even the last try."""
     for _ in range(tries):
         with Watch() as watched:
