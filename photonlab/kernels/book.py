@@ -112,13 +112,6 @@ def volume_at(level):
 
 
 @kernel(inner=True)
-def find_order(book, reference):
-    """Return the entry and the node of a reference; the node is live if its LEVEL word is not 0."""
-    entry = order_index.entry_of(book.index, reference)
-    return entry, order_index.node_at(book.index, entry, reference)
-
-
-@kernel(inner=True)
 def level_of(book, node):
     """Return the level of an order's node, 0 if the node is no live order."""
     return np.uint64(book.words[word_at(node) + LEVEL])
@@ -187,10 +180,11 @@ def _remove_level(book, level):
 
 
 @kernel(inner=True)
-def add_order(book, reference, side, shares, price):
+def add_order(book, entry, reference, side, shares, price):
     """Put a new order at the end of its queue; return whether its price is a new best one.
 
-    The caller has seen to it that the reference is not live and that there is `room`.
+    The caller has seen to it that the reference, whose entry in the index is `entry`, is not live and that there is
+    `room`.
     """
     words, tree = book.words, book.tree
     key = key_of(side, price)
@@ -208,7 +202,7 @@ def add_order(book, reference, side, shares, price):
             tree.sides[record + BEST_LEVEL] = level
             book.tally[BEST_CHANGES] += _1
             improved = True
-    node = order_index.claim(book.index, reference)
+    node = order_index.claim(book.index, entry, reference)
     at, ring = word_at(node), word_at(level)
     last = np.uint64(words[ring + LAST])
     words[at + BEFORE] = last

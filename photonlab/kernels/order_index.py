@@ -24,7 +24,7 @@ _KEY_SHIFT = PAGE_BITS + CHUNK_BITS
 _PAGE_MASK, _CHUNK_MASK, _COUNT_MASK = np.uint64(15), np.uint64(255), np.uint64(31)
 _0, _1 = np.uint64(0), np.uint64(1)
 
-_LAST_KEY, _LAST_CHUNK = np.uint64(0), np.uint64(1)
+_LAST_KEY, _LAST_CHUNK, CHANGES = (np.uint64(i) for i in range(3))
 
 
 class OrderIndex(NamedTuple):
@@ -41,8 +41,9 @@ class OrderIndex(NamedTuple):
     page_first : ndarray of uint64, shape (pages,)
         The reference of a page's first node.
     chunk_pool, page_pool : pool.Pool
-    recent : ndarray of uint64, shape (2,)
-        The directory's last answer: references come in sequence.
+    recent : ndarray of uint64, shape (3,)
+        The directory's last answer, as references come in sequence; and how often chunks came or went: an entry found
+        before is good as long as that stands still.
     """
 
     directory: hashing.Map
@@ -77,7 +78,7 @@ def make_order_index(pages=1 << 24) -> OrderIndex:
         huge_array(pages, np.uint64),
         pool.make_pool(pages),
         pool.make_pool(pages),
-        np.zeros(2, np.uint64),
+        np.zeros(3, np.uint64),
     )
 
 
@@ -107,9 +108,8 @@ def reference_of(index, node):
 
 
 @kernel(inner=True)
-def claim(index, reference):
-    """Return a node for a reference that has none, or 0 if the index is full."""
-    entry = entry_of(index, reference)
+def claim(index, entry, reference):
+    """Return a node for a reference that has none, or 0 if the index is full; `entry` is what `entry_of` gives."""
     page = np.uint64(index.chunks[entry])
     if page == _0:
         entry = _new_page(index, reference, entry)
@@ -136,6 +136,7 @@ def _new_page(index, reference, entry):
             return _0
         index.recent[_LAST_KEY] = key
         index.recent[_LAST_CHUNK] = chunk
+        index.recent[CHANGES] += _1
         entry |= chunk << CHUNK_BITS
     page = pool.take(index.page_pool)
     if page == _0:
@@ -166,5 +167,6 @@ def _drop_page(index, entry, reference):
         key = reference >> _KEY_SHIFT
         hashing.remove(index.directory, key)
         pool.give(index.chunk_pool, chunk)
+        index.recent[CHANGES] += _1
         if index.recent[_LAST_KEY] == key:
             index.recent[_LAST_KEY] = ~_0  # no reference has this key: it is longer than 52 bits

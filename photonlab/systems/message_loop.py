@@ -1,11 +1,11 @@
 """The replay's inner loop: framed messages, a batch at a time, applied to the books by the ITCH 5.0 rules.
 
-A batch goes through the loop in passes. The first walks the length prefixes, counts and checks. The next three look
-ahead: they touch in turn each message's index entry, its order and its level, which are cache misses that depend on
-each other; by the time that the last pass applies the messages, the misses of the whole batch have been served side
-by side. In cache that costs little.
+A batch goes through the loop in passes. The first walks the length prefixes, counts and checks, and asks the memory
+for each message's order and for the place of its price. The second, made when the books are larger than the cache, asks
+for the levels and for the orders' neighbours. The last applies the messages, whose cache misses have been served side
+by side by then.
 
-What an anomaly is, and what becomes of it, is said at `Anomaly`; `tests/oracle/book.py` says the same in plain
+Anomalies are counted and never stop the loop; `tests/oracle/book.py` says the same in plain
 Python.
 """
 
@@ -27,6 +27,7 @@ LOCATES = 1 << 16
 _0, _1, _2, _6 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(6)
 _8, _56 = np.uint64(8), np.uint64(56)
 _BATCH, _LONGEST = np.uint64(BATCH), np.uint64(LONGEST)
+_WIDEST = np.uint64(36)  # bytes of a message that the look-ahead reads, whatever its type
 _AHEAD = np.uint64(1536)  # bytes of input to ask for beforehand
 _MASK32 = np.uint64(0xFFFFFFFF)
 _OFFSET = np.uint64((1 << 56) - 1)
@@ -93,8 +94,9 @@ class Feed(NamedTuple):
         The chosen symbols.
     session : ndarray of uint64, shape (2,)
         Whether market hours have begun and not ended; whether symbols were chosen.
-    batch, entries : ndarray of uint64, shape (BATCH,)
-        Scratch: offset of each message in the batch | its class << 56; what the look-ahead found.
+    batch, entries, places : ndarray of uint64, shape (BATCH,)
+        Scratch, of each message in the batch: offset | class << 56; its reference's entry in the index; its price's
+        place in the tree, if it is an add order.
     """
 
     book: Book
@@ -109,6 +111,7 @@ class Feed(NamedTuple):
     session: np.ndarray
     batch: np.ndarray
     entries: np.ndarray
+    places: np.ndarray
 
 
 def make_feed(book, symbols=None) -> Feed:
@@ -138,6 +141,7 @@ def make_feed(book, symbols=None) -> Feed:
         np.array([0, symbols is not None], np.uint64),
         np.zeros(BATCH, np.uint64),
         np.zeros(BATCH, np.uint64),
+        np.zeros(BATCH, np.uint64),
     )
 
 
@@ -152,7 +156,7 @@ def replay(feed, data, begin, end, look_ahead):
     begin, end : uint64
         Where a length prefix stands, and where the chunk ends.
     look_ahead : bool
-        Make the passes that look ahead.
+        Make the pass that looks ahead to levels and neighbours: it pays when they are out of cache.
 
     Returns
     -------
@@ -164,6 +168,7 @@ def replay(feed, data, begin, end, look_ahead):
     while count != _0 and outcome == MORE:
         if not books.room(feed.book, _BATCH):
             return at, FULL
+        changes = feed.book.index.recent[order_index.CHANGES]
         count, at, outcome = _frame(feed, data, at, end)
         if feed.session[SELECTED] != _0:
             _select(feed, data, count)
@@ -172,7 +177,11 @@ def replay(feed, data, begin, end, look_ahead):
         i = _0
         while i < count:
             word = feed.batch[i]
-            apply(feed, data, word & _OFFSET, word >> _56)
+            at_message = word & _OFFSET
+            entry = feed.entries[i]
+            if feed.book.index.recent[order_index.CHANGES] != changes:
+                entry = _entry(feed.book.index, data, at_message, end)
+            apply(feed, data, at_message, word >> _56, entry)
             i += _1
     if price_tree.crowded(feed.book.tree):
         price_tree.sweep(feed.book.tree)
@@ -181,8 +190,12 @@ def replay(feed, data, begin, end, look_ahead):
 
 @kernel(inner=True)
 def _frame(feed, data, at, end):
-    """Walk up to `BATCH` messages: note where each begins and its class, count it."""
-    count = _0
+    """Walk up to `BATCH` messages: count each, note where it begins and its class, ask for its order and its level.
+
+    Whatever the type, bytes 11 to 18 are taken for a reference, and bytes 19 and 32 to 35 for side and price: a look-up
+    in vain costs less than a branch on the type, which nobody can predict.
+    """
+    count, index, tree = _0, feed.book.index, feed.book.tree
     while count < _BATCH and at + _2 <= end:
         length = load_be16(data, at)
         following = at + _2 + length
@@ -192,20 +205,59 @@ def _frame(feed, data, at, end):
             if length > _LONGEST:
                 return count, at, IMPOSSIBLE_LENGTH
             break
+        at += _2
         prefetch(data, at + _AHEAD)
-        kind = load_u8(data, at + _2)
+        kind = load_u8(data, at)
         shape = np.uint64(SHAPE[kind])
         what = shape & np.uint64(255)
         if shape >> _8 != length:
             if length > _LONGEST:
-                return count, at, IMPOSSIBLE_LENGTH
+                return count, at - _2, IMPOSSIBLE_LENGTH
             feed.anomalies[UNKNOWN_TYPE if shape == _0 else BAD_LENGTH] += _1
             what = SKIP
         feed.counts[kind] += _1
-        feed.batch[count] = (at + _2) | (what << _56)
+        entry, place = _0, _0
+        if at + _WIDEST <= end:
+            reference = load_be64(data, at + np.uint64(11))
+            entry = order_index.entry_of(index, reference)
+            prefetch(feed.book.words, books.word_at(order_index.node_at(index, entry, reference)))
+            side = (load_be16(data, at + _1) << _1) | np.uint64(load_u8(data, at + np.uint64(19)) == _S)
+            key = books.key_of(side, load_be32(data, at + np.uint64(32)))
+            place = price_tree.place_in(price_tree.recent_leaf(tree, side, key), key)
+            prefetch(tree.children, place)
+        elif at + np.uint64(19) <= end:
+            entry = order_index.entry_of(index, load_be64(data, at + np.uint64(11)))
+        feed.batch[count] = at | (what << _56)
+        feed.entries[count] = entry
+        feed.places[count] = place
         count += _1
         at = following
     return count, at, MORE
+
+
+@kernel(inner=True)
+def _look_ahead(feed, data, count):
+    """Ask for each message's level and for its order's neighbours in the queue, once more without asking for its type."""
+    book = feed.book
+    words, i = book.words, _0
+    while i < count:
+        prefetch(words, books.word_at(np.uint64(book.tree.children[feed.places[i]])))
+        at = feed.batch[i] & _OFFSET
+        if feed.entries[i] != _0:
+            node = order_index.node_at(book.index, feed.entries[i], load_be64(data, at + np.uint64(11)))
+            at = books.word_at(node)
+            prefetch(words, books.word_at(np.uint64(words[at + books.LEVEL])))
+            prefetch(words, books.word_at(np.uint64(words[at + books.BEFORE])))
+            prefetch(words, books.word_at(np.uint64(words[at + books.AFTER])))
+        i += _1
+
+
+@kernel(inner=True)
+def _entry(index, data, at, end):
+    """Return the index entry of the reference of the message at `at`, or 0 if it is too short to have one."""
+    if at + np.uint64(19) > end:
+        return _0
+    return order_index.entry_of(index, load_be64(data, at + np.uint64(11)))
 
 
 @kernel(**_COLD)
@@ -230,48 +282,8 @@ def _select(feed, data, count):
 
 
 @kernel(inner=True)
-def _look_ahead(feed, data, count):
-    """Ask for what the batch will touch: first orders and the places of prices, then their levels and neighbours."""
-    book = feed.book
-    index, words = book.index, book.words
-    i = _0
-    while i < count:
-        word = feed.batch[i]
-        at, what = word & _OFFSET, word >> _56
-        target = _0
-        if what == ADD:
-            side, key = _add_target(data, at)
-            target = price_tree.place_in(price_tree.recent_leaf(book.tree, side, key), key)
-            prefetch(book.tree.children, target)
-        elif what - ADD < OTHER - ADD:
-            reference = load_be64(data, at + np.uint64(11))
-            target = order_index.node_at(index, order_index.entry_of(index, reference), reference)
-            prefetch(words, books.word_at(target))
-        feed.entries[i] = target
-        i += _1
-    i = _0
-    while i < count:
-        target = feed.entries[i]
-        if feed.batch[i] >> _56 == ADD:
-            prefetch(words, books.word_at(np.uint64(book.tree.children[target])))
-        elif target != _0:
-            at = books.word_at(target)
-            prefetch(words, books.word_at(np.uint64(words[at + books.LEVEL])))
-            prefetch(words, books.word_at(np.uint64(words[at + books.BEFORE])))
-            prefetch(words, books.word_at(np.uint64(words[at + books.AFTER])))
-        i += _1
-
-
-@kernel(inner=True)
-def _add_target(data, at):
-    """Return the book side and the key of an add order message; a side that is neither counts as bids here."""
-    side = (load_be16(data, at + _1) << _1) | np.uint64(load_u8(data, at + np.uint64(19)) == _S)
-    return side, books.key_of(side, load_be32(data, at + np.uint64(32)))
-
-
-@kernel(inner=True)
-def apply(feed, data, at, what):
-    """Apply one message of known class, given where its type byte stands.
+def apply(feed, data, at, what, entry):
+    """Apply one message of known class, given where its type byte and its reference's index entry stand.
 
     What takes an order away and what brings one each stand here once: a replace is the one and then the other.
     """
@@ -279,7 +291,7 @@ def apply(feed, data, at, what):
     was_crossed = False
     if what - EXECUTE <= REPLACE - EXECUTE:
         reference = load_be64(data, at + np.uint64(11))
-        entry, node = books.find_order(book, reference)
+        node = order_index.node_at(book.index, entry, reference)
         level = books.level_of(book, node)
         if level == _0:
             feed.unknown_reference[load_u8(data, at)] += _1
@@ -301,6 +313,7 @@ def apply(feed, data, at, what):
             return
         reference = load_be64(data, at + np.uint64(19))
         shares, price = load_be32(data, at + np.uint64(27)), load_be32(data, at + np.uint64(31))
+        entry = order_index.entry_of(book.index, reference)
     elif what == ADD:
         reference = load_be64(data, at + np.uint64(11))
         letter = load_u8(data, at + np.uint64(19))
@@ -316,13 +329,14 @@ def apply(feed, data, at, what):
             _other(feed.volume, feed.trading, feed.names, feed.session, data, at)
         return
 
-    entry, node = books.find_order(book, reference)
+    node = order_index.node_at(book.index, entry, reference)
     if books.level_of(book, node) != _0:  # the exchange's last word stands
         was_crossed = was_crossed or books.crossed(book, side)
         feed.anomalies[DUPLICATE_REFERENCE] += _1
         _remove(book, entry, node, reference)
+        entry = order_index.entry_of(book.index, reference)
     old = book.tree.sides[price_tree.side_at(side) + price_tree.BEST_KEY]
-    if books.add_order(book, reference, side, shares, price) and books.crossed(book, side) and not was_crossed:
+    if books.add_order(book, entry, reference, side, shares, price) and books.crossed(book, side) and not was_crossed:
         # the keys of the two sides complement each other: crossed if they add up to less than 2^32
         other = book.tree.sides[price_tree.side_at(side ^ _1) + price_tree.BEST_KEY]
         if old >= price_tree.NO_KEY or old + other >= price_tree.NO_KEY:
