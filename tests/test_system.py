@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from photonlab.errors import UserError
@@ -129,11 +129,13 @@ def test_lists_of_cpus(text, cpus):
 
 
 @given(st.sets(st.integers(0, 4095), min_size=1))
+@settings(deadline=None)
 def test_lists_of_cpus_in_any_order(cpus):
     assert system.parse_cpus(",".join(map(str, sorted(cpus, reverse=True)))) == tuple(sorted(cpus))
 
 
 @given(st.text(max_size=30))
+@settings(deadline=None)
 def test_no_text_breaks_the_list(text):
     assert isinstance(system.parse_cpus(text), tuple)
 
