@@ -2,6 +2,7 @@
 
 from photonlab.systems.synth.files import cached, generate, truth_path, write
 from photonlab.systems.synth.presets import PRESETS, PROFILES
+from photonlab.systems.synth.statistics import statistics
 from photonlab.systems.synth.truth import Truth
 
-__all__ = ["PRESETS", "PROFILES", "Truth", "cached", "generate", "truth_path", "write"]
+__all__ = ["PRESETS", "PROFILES", "Truth", "cached", "generate", "statistics", "truth_path", "write"]

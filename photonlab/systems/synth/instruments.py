@@ -29,7 +29,7 @@ _PRICES = (
 )  # fmt: skip
 # (below this anchor price: half spread in ticks, scale of the distances from the touch in ticks)
 _SPREADS = (
-    (DOLLAR_RAW, 8, 6), (100_000, 0, 2), (300_000, 0, 4), (700_000, 1, 6), (2_000_000, 3, 10), (1 << 40, 10, 20),
+    (DOLLAR_RAW, 8, 10), (100_000, 0, 3), (300_000, 0, 7), (700_000, 1, 12), (2_000_000, 3, 20), (1 << 40, 10, 40),
 )  # fmt: skip
 
 

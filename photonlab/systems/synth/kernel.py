@@ -103,7 +103,7 @@ def _pass_time(day):
 
 @inner
 def _send(day, buffer, at, class_):
-    """Write a random message of a class; where the market cannot have one now, an add or delete stands in."""
+    """Write a random message of a class; where the market cannot have one now, it changes places with a later add."""
     end = at
     if class_ == qt.REPLACE:
         end = orders.replace(day, buffer, at)
@@ -120,4 +120,12 @@ def _send(day, buffer, at, class_):
         end = emit.retail(day, buffer, at, market.active_instrument(day), flag)
     elif class_ == qt.BROKEN:
         end = trading.broken(day, buffer, at)
-    return orders.add_or_delete(day, buffer, at) if end == at else end
+    if end != at:
+        return end
+    if class_ != qt.ADD_DELETE:
+        for later in range(day.word[st.PHASE] + 1, day.phase.shape[0]):
+            if day.phase[later, st.QUOTA + qt.ADD_DELETE] > 0:
+                day.phase[later, st.QUOTA + qt.ADD_DELETE] -= 1
+                day.phase[later, st.QUOTA + class_] += 1
+                break
+    return orders.add_or_delete(day, buffer, at)

@@ -171,10 +171,10 @@ def new_tick(day, i, side):
         return np.int64(0) if side == st.BUY else np.int64(_TOP)  # a stub quote
     more = bits >> _24
     near = np.int64(ctz64(more | np.uint64(1 << 20)))
-    if kind < np.uint64(90):
+    if kind < np.uint64(40):
         distance = near
-    elif kind < np.uint64(190):
-        distance = near * scale // 2 + below(day.word, scale + 1)
+    elif kind < np.uint64(160):
+        distance = near * scale + below(day.word, 2 * scale + 1)
     else:
         reach = np.int64(1) << below(day.word, 9)
         distance = reach + below(day.word, reach)
@@ -207,9 +207,9 @@ def victim(day, i):
     count = np.int64(row[st.COUNT])
     bits = next64(day.word)
     kind = bits & np.uint64(255)
-    if kind < np.uint64(160):
+    if kind < np.uint64(190):
         age = np.int64(ctz64((bits >> _16) | np.uint64(1 << 20))) * 2 + np.int64((bits >> _32) & np.uint64(1))
-    elif kind < np.uint64(230):
+    elif kind < np.uint64(240):
         reach = np.int64(1) << below(day.word, 12)
         age = reach + below(day.word, reach)
     else:

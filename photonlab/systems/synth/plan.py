@@ -19,7 +19,7 @@ from photonlab.systems.synth.instruments import (
 from photonlab.systems.synth.presets import PRESETS, VERSION
 from photonlab.systems.synth.quotas import CLASSES, Quotas, make_quotas
 from photonlab.systems.synth.rng import Stream, alias_table
-from photonlab.systems.synth.script import DIRECTORY, Event, make_script, with_cross_executions, with_positions
+from photonlab.systems.synth.script import CROSS, DIRECTORY, Event, make_script, with_cross_executions, with_positions
 from photonlab.systems.synth.timetable import Stretch, make_timetable, shared_out, squeezed
 
 
@@ -42,7 +42,8 @@ def make_day(messages: int, seed: int, preset: str, instruments: int, profile: s
     stream = Stream(stream.next64())  # neighbouring seeds part ways
     listed = make_instruments(instruments, stream)
     events, roomy = make_script(messages, listed, stream.shuffled(instruments))
-    quotas = make_quotas(messages, len(events), instruments, roomy)
+    crosses = sum(event.kind == CROSS for event in events)
+    quotas = make_quotas(messages, len(events), crosses, instruments, roomy)
     events = with_cross_executions(
         with_positions(events, instruments, quotas.positions), listed, quotas.cross_executions
     )

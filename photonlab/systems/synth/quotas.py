@@ -48,7 +48,7 @@ class Quotas(NamedTuple):
         return self.add + self.attributed - self.delete - self.full
 
 
-def make_quotas(messages: int, scripted: int, instruments: int, with_positions: bool) -> Quotas:
+def make_quotas(messages: int, scripted: int, crosses: int, instruments: int, with_positions: bool) -> Quotas:
     """Share a day's messages out.
 
     Parameters
@@ -57,6 +57,8 @@ def make_quotas(messages: int, scripted: int, instruments: int, with_positions: 
         Of the day.
     scripted : int
         Of them, those that the schedule sets beforehand, without the executions in crosses and without L.
+    crosses : int
+        Of the scripted ones.
     instruments : int
     with_positions : bool
         Whether there is room for L messages.
@@ -89,7 +91,7 @@ def make_quotas(messages: int, scripted: int, instruments: int, with_positions: 
     add = booked - share["execute"] - share["cancel"] - share["replace"] - share["delete"]
     attributed = max(1, add * F_PERCENT // 100) if add >= 20 else 0
     priced = max(1, share["execute"] * C_PERCENT // 100) if share["execute"] >= 2 else 0
-    crossing = priced * 3 // 4
+    crossing = priced * 3 // 4 if crosses else 0
     return Quotas(
         add - attributed, attributed, share["delete"], share["replace"], share["cancel"], share["execute"] - priced,
         priced - crossing, crossing, full, trade, imbalance, retail, broken, positions,
