@@ -52,6 +52,7 @@ def check(data):
     messages, position, ended, total = framing.walk(as_bytes_array(data), 0)
     assert (messages, position, bool(ended)) == (len(expected["offsets"]), expected["consumed"], expected["ended"])
     assert total == sum(len(message) for _, message in oracle.walk(data).messages)
+    assert framing.index(as_bytes_array(data), 0, framing.frames(int(messages) + 1)) == (messages, position, ended)
 
 
 @few
