@@ -32,7 +32,7 @@ test-bounds: $(STAMP)  ## run the tests with bounds checks in every kernel
 	NUMBA_BOUNDSCHECK=1 PHOTONLAB_CACHE='$(CURDIR)/data/cache/bounds' $(RUN) -m pytest $(PYTEST_ARGS)
 
 lab: $(STAMP)  ## open JupyterLab on the notebooks
-	$(RUN) -m jupyterlab --notebook-dir notebooks
+	$(RUN) -m jupyterlab --notebook-dir notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 lint: $(STAMP)  ## check style
 	$(RUN) -m ruff check .

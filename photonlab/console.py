@@ -79,21 +79,48 @@ def replay_text(result, top):
     -------
     str
     """
+    from photonlab.kernels.itch import BY_TYPE
+
     facts = result.summary()
-    rate = facts["messages_per_second"]
+    counts = {f"{kind}  {BY_TYPE[kind].name if kind in BY_TYPE else ''}": n for kind, n in facts["counts"].items()}
+    odd = {name.replace("_", " "): count for name, count in facts["anomalies"].items() if count}
     lines = [
         f"{facts['messages']:,} messages, {facts['bytes']:,} bytes in {facts['seconds']:.3f} s: "
-        f"{rate / 1e6:,.2f} million messages a second, books kept",
+        f"{facts['messages_per_second']:,.0f} messages a second",
         f"{facts['live_orders']:,} live orders at the end, checksum {facts['checksum']}",
         "",
-        *columns("Messages by type", facts["counts"]),
+        *columns("Messages by type", counts),
+        "",
+        *(columns("Anomalies", odd) if odd else ["No anomalies."]),
     ]
-    odd = {name: count for name, count in facts["anomalies"].items() if count}
-    lines += ["", *columns("Anomalies", odd)] if odd else ["", "No anomalies."]
     best = result.bbo()
     if top and len(best):
-        lines += ["", f"Best prices ({min(top, len(best)):,} of {len(best):,} symbols)", best.head(top).to_string()]
+        lines += ["", f"Best prices ({min(top, len(best)):,} of {len(best):,} symbols, those that traded most)"]
+        lines += best_lines(best.sort_values("volume", ascending=False, kind="stable").head(top))
     return "\n".join(lines)
+
+
+def best_lines(frame):
+    """Write best prices as a table; a side without orders shows a dash.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Indexed by symbol, with bid, bid_shares, ask, ask_shares and volume as `Replay.bbo` gives them.
+
+    Returns
+    -------
+    list of str
+    """
+    from photonlab.kernels.itch import price_text
+
+    lines = [f"  {'symbol':<8} {'bid shares':>12} {'bid':>12} {'ask':>12} {'ask shares':>12} {'volume':>14}"]
+    prices = {side: [_or_dash(raw, price_text) for raw in frame[side]] for side in ("bid", "ask")}
+    shares = {side: [_or_dash(raw, "{:,}".format) for raw in frame[f"{side}_shares"]] for side in ("bid", "ask")}
+    rows = zip(frame.index, shares["bid"], prices["bid"], prices["ask"], shares["ask"], frame.volume, strict=True)
+    for symbol, bid_shares, bid, ask, ask_shares, volume in rows:
+        lines.append(f"  {symbol:<8} {bid_shares:>12} {bid:>12} {ask:>12} {ask_shares:>12} {volume:>14,}")
+    return lines
 
 
 def columns(title, counts):
@@ -110,3 +137,9 @@ def columns(title, counts):
     """
     wide = max((len(name) for name in counts), default=0)
     return [title, *(f"  {name:<{wide}}  {count:>15,}" for name, count in counts.items() if count)]
+
+
+def _or_dash(value, write):
+    import pandas as pd
+
+    return "–" if pd.isna(value) else write(int(value))

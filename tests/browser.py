@@ -46,7 +46,7 @@ class Browser:
         self.profile = tempfile.mkdtemp(prefix="chromium-")
         to_browser, self.write_end = os.pipe()
         self.read_end, from_browser = os.pipe()
-        shell = f"exec 3<&{to_browser} 4>&{from_browser}; exec \"$@\""
+        shell = f'exec 3<&{to_browser} 4>&{from_browser}; exec "$@"'
         command = [*no_network(), CHROMIUM, *FLAGS, f"--user-data-dir={self.profile}", "about:blank"]
         self.process = subprocess.Popen(
             ["bash", "-c", shell, "bash", *command],
@@ -111,9 +111,7 @@ class Browser:
 
     def resize(self, width, height):
         """Set the size of the page, in CSS pixels."""
-        self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
-        )
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def media(self, scheme="light", medium="screen"):
         """Choose light or dark, screen or print."""

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 
 from photonlab import cli, console
@@ -176,24 +177,39 @@ def test_bar(done, total, seconds, text):
     assert console.bar(done, total, seconds) == text
 
 
-class Replayed:
-    """As much of a replay as its description needs."""
+def test_replay_of_a_file(tmp_path, capsys):
+    """From a synthetic day to its books, in words and as JSON; symbols that are not there are refused."""
+    day = tmp_path / "day.itch"
+    assert cli.main(["synth", str(day), "--messages", "2e3", "--seed", "7"]) == 0
+    assert "2,000 messages" in capsys.readouterr().out
+    truth = json.loads((tmp_path / "day.itch.truth.json").read_text())
+    assert cli.main(["replay", str(day), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    keys = "messages bytes seconds messages_per_second counts anomalies live_orders checksum"
+    assert set(keys.split()) <= set(facts)
+    assert facts["messages"] == truth["messages"] == 2000
+    assert facts["bytes"] == day.stat().st_size
+    assert cli.main(["replay", str(day), "--top", "3", "--progress"]) == 0
+    said = capsys.readouterr()
+    assert "2,000 messages" in said.out
+    assert "A  Add Order" in said.out
+    assert "No anomalies." in said.out
+    assert "(3 of" in said.out
+    assert len(said.out.split("Best prices")[1].splitlines()) == 5
+    assert cli.main(["replay", str(day), "--symbols", "NOSUCH"]) == 2
+    assert "NOSUCH" in one_line(capsys)
 
-    def summary(self):
-        counts, odd = {"A": 3, "D": 0}, {"unknown_reference": 1, "duplicate": 0}
-        facts = {"messages": 3, "bytes": 120, "seconds": 0.5, "messages_per_second": 6.0, "live_orders": 3}
-        return facts | {"checksum": "ab", "counts": counts, "anomalies": odd}
 
-    def bbo(self):
-        import pandas as pd
-
-        return pd.DataFrame({"bid": [1.0, 2.0]}, index=["AAPL", "MSFT"])
+@pytest.mark.parametrize("content", [b"", b"# a text\n" * 100, None])
+def test_replay_of_what_is_no_feed(tmp_path, capsys, content):
+    path = tmp_path / "x.itch"
+    path.mkdir() if content is None else path.write_bytes(content)
+    assert cli.main(["replay", str(path), "--json"]) == 2
+    assert str(path) in one_line(capsys)
 
 
-def test_replay_in_words():
-    text = console.replay_text(Replayed(), 1)
-    assert "3 messages, 120 bytes in 0.500 s" in text
-    assert "unknown_reference" in text
-    assert "duplicate" not in text
-    assert "AAPL" in text
-    assert "MSFT" not in text
+def test_a_side_without_orders_shows_a_dash():
+    sides = {"bid": [1_000_000, None], "bid_shares": [5, None], "ask": [None, 2], "ask_shares": [None, 1_000]}
+    frame = pd.DataFrame(sides, index=["AAPL", "B"], dtype="Int64").assign(volume=[7, 0])
+    lines = [line.split() for line in console.best_lines(frame)[1:]]
+    assert lines == [["AAPL", "5", "100.0000", "–", "–", "7"], ["B", "–", "–", "0.0002", "1,000", "0"]]
