@@ -335,7 +335,9 @@ def apply(feed, data, at, what, entry):
         feed.anomalies[DUPLICATE_REFERENCE] += _1
         _remove(book, entry, node, reference)
         entry = order_index.entry_of(book.index, reference)
-    old = book.tree.sides[price_tree.side_at(side) + price_tree.BEST_KEY]
+    record = price_tree.side_at(side)
+    empty = book.tree.sides[record + price_tree.BEST_LEVEL] == _0  # a side that never had an order has no key either
+    old = price_tree.NO_KEY if empty else book.tree.sides[record + price_tree.BEST_KEY]
     if books.add_order(book, entry, reference, side, shares, price) and books.crossed(book, side) and not was_crossed:
         # the keys of the two sides complement each other: crossed if they add up to less than 2^32
         other = book.tree.sides[price_tree.side_at(side ^ _1) + price_tree.BEST_KEY]
