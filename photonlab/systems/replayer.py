@@ -189,9 +189,9 @@ class Replayer:
     def checksum(self) -> str:
         """Return 16 hexadecimal digits that depend on every order's place and shares, every counter and all volumes."""
         state = self.feed_state
-        value = book_views.digest(state.book)
+        value = np.uint64(book_views.digest(state.book))  # a Python int would be signed to the next kernel
         for array in (state.counts, state.unknown_reference, state.anomalies, state.volume):
-            value = book_views.fold(value, array)
+            value = np.uint64(book_views.fold(value, array))
         return f"{int(value):016x}"
 
 
