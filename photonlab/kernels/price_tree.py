@@ -8,8 +8,8 @@ child i. The lowest floor's children are blocks (level handles), the others' are
 therefore touch one word, and climb only when a word becomes empty or stops being empty.
 
 Each book side remembers its 4 last lowest-floor nodes, so that a price near the touch is found without descending. A
-node that becomes empty is kept, for a level that flickers; `sweep` gives the empty ones back once they outnumber the
-full ones.
+node that becomes empty is kept, for a level that flickers; `sweep` gives the empty ones back, and the nodes above them,
+once a quarter of all nodes are such, or when there are no others left.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ BLOCK_BITS = np.uint64(6)
 FLOORS = 5  # of 6 bits each above the block: 30 bits, of which a 32-bit price needs 26
 _FLOORS = np.uint64(FLOORS)
 _STEP, _LOW = np.uint64(6), np.uint64(63)
-_0, _1, _3, _32, _64 = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(32), np.uint64(64)
+_0, _1, _2, _3, _32, _64 = (np.uint64(i) for i in (0, 1, 2, 3, 32, 64))
 
 # A book side's record: 8 words of uint64, one cache line
 SIDE_WORDS = 8
@@ -234,8 +234,11 @@ def next_block(tree, place):
 
 @kernel(inner=True)
 def crowded(tree):
-    """Return whether empty lowest-floor nodes are so many that a sweep pays for itself."""
-    return tree.state[IDLE] > np.uint64(4096) and tree.state[IDLE] > tree.nodes.state[pool.LIVE] >> _1
+    """Return whether empty lowest-floor nodes are so many that a sweep pays for itself.
+
+    A quarter, not a half: where prices are far apart each has a chain of nodes of its own above it.
+    """
+    return tree.state[IDLE] > np.uint64(4096) and tree.state[IDLE] > tree.nodes.state[pool.LIVE] >> _2
 
 
 @kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)

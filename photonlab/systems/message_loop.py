@@ -167,7 +167,9 @@ def replay(feed, data, begin, end, look_ahead):
     at, outcome, count = begin, MORE, _1
     while count != _0 and outcome == MORE:
         if not books.room(feed.book, _BATCH):
-            return at, FULL
+            price_tree.sweep(feed.book.tree)
+            if not books.room(feed.book, _BATCH):
+                return at, FULL
         changes = feed.book.index.recent[order_index.CHANGES]
         count, at, outcome = _frame(feed, data, at, end)
         if feed.session[SELECTED] != _0:
