@@ -1,0 +1,28 @@
+"""What all tests share: seeded property tests without a time limit per example, and the folder of real data."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# The first example of a property compiles its kernels, so a limit on one example would only find that out.
+settings.register_profile(
+    "seeded", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+settings.load_profile("seeded")
+
+REAL_DATA = Path(os.environ.get("PHOTONLAB_REAL_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """Function that gives the path of a real file, and skips the test by name if it is not there."""
+
+    def find(name):
+        path = REAL_DATA / name
+        if not path.exists():
+            pytest.skip(f"{name} is not in {REAL_DATA} (set PHOTONLAB_REAL_DATA)")
+        return path
+
+    return find
