@@ -6,7 +6,6 @@ process of its own, since a kernel that comes from the cache has neither types n
 """
 
 import importlib
-import importlib.util
 import json
 import pkgutil
 import tempfile
@@ -16,7 +15,7 @@ import numpy as np
 from numba.core import types
 
 import photonlab
-from photonlab.kernels import book, book_views, decode, framing, hashing
+from photonlab.kernels import bitmap, book, book_views, decode, framing, hashing
 from photonlab.lab import allocation, histogram, openloop
 from photonlab.machine import clock, jit, latency
 from photonlab.machine.memory import as_bytes_array
@@ -41,11 +40,24 @@ def use_order_map():
     hashing.remove(table, np.uint64(7))
 
 
+def use_bitmap():
+    prices = bitmap.make_bitmap(1 << 13)
+    bits = np.arange(0, 4000, 7, dtype=np.uint64)
+    bitmap.churn(prices, bits)
+    bitmap.insert(prices, bits[5])
+    assert bitmap.contains(prices, bits[5])
+    levels = np.zeros(100, np.uint64)
+    for search in (bitmap.at_or_above, bitmap.at_or_below):
+        search(prices, bits[5])
+    for search in (bitmap.linear_at_or_above, bitmap.linear_at_or_below):
+        search(levels, np.uint64(50))
+    bitmap.remove(prices, bits[5])
+
+
 def use_synthetic_day():
     for preset in synth.PRESETS:
         synth.generate(2000, 1, preset)
-    if importlib.util.find_spec("photonlab.systems.synth.statistics"):  # being built
-        importlib.import_module("photonlab.systems.synth.statistics").statistics(synth.generate(2000)[0])
+    synth.statistics(synth.generate(2000)[0])
 
 
 def use_book():
@@ -114,6 +126,6 @@ def survey():
 
 if __name__ == "__main__":
     import_all()
-    for use in (use_parser, use_order_map, use_synthetic_day, use_book, use_replay, use_measuring):
+    for use in (use_parser, use_order_map, use_bitmap, use_synthetic_day, use_book, use_replay, use_measuring):
         use()
     print(json.dumps(survey(), indent=1))
