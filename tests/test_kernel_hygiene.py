@@ -26,7 +26,7 @@ FLOATS_ALLOWED = {}
 ALLOCATION_ALLOWED = {"photonlab.lab.allocation.allocating_walk": "the planted twin of the proof"}
 
 WATCHED = ("photonlab.kernels.", *(f"photonlab.systems.{room}." for room in ("message_loop", "replayer", "synth")))
-"""Rooms of which every kernel must be in the survey; of others, those that it happens to reach are held to the rules."""
+"""Rooms of which every kernel must be in the survey; of others, what it happens to reach is held to the rules too."""
 
 
 @pytest.fixture(scope="module")
