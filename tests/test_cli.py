@@ -180,18 +180,18 @@ def test_bar(done, total, seconds, text):
 def test_replay_of_a_file(tmp_path, capsys):
     """From a synthetic day to its books, in words and as JSON; symbols that are not there are refused."""
     day = tmp_path / "day.itch"
-    assert cli.main(["synth", str(day), "--messages", "2e3", "--seed", "7"]) == 0
-    assert "2,000 messages" in capsys.readouterr().out
+    assert cli.main(["synth", str(day), "--messages", "3e4", "--seed", "7"]) == 0
+    assert "30,000 messages" in capsys.readouterr().out
     truth = json.loads((tmp_path / "day.itch.truth.json").read_text())
     assert cli.main(["replay", str(day), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     keys = "messages bytes seconds messages_per_second counts anomalies live_orders checksum"
     assert set(keys.split()) <= set(facts)
-    assert facts["messages"] == truth["messages"] == 2000
+    assert facts["messages"] == truth["messages"] == 30_000
     assert facts["bytes"] == day.stat().st_size
     assert cli.main(["replay", str(day), "--top", "3", "--progress"]) == 0
     said = capsys.readouterr()
-    assert "2,000 messages" in said.out
+    assert "30,000 messages" in said.out
     assert "A  Add Order" in said.out
     assert "No anomalies." in said.out
     assert "(3 of" in said.out
