@@ -121,17 +121,17 @@ def run(core, data, begin):
 @kernel(inner=True)
 def _apply(core, data, at, kind):
     """Apply a message of a known type, `C` and what changes no book excepted."""
-    if kind == _A or kind == _F:
+    if kind in (_A, _F):
         side = np.uint64(load_u8(data, at + _SIDE) == _S)
         shares, price = load_be32(data, at + _SIZE), load_be32(data, at + _PRICE)
         _add(core, load_be64(data, at + _REFERENCE), side, shares, price)
-    elif kind == _E or kind == _X or kind == _D or kind == _U:
+    elif kind in (_E, _X, _D, _U):
         reference = load_be64(data, at + _REFERENCE)
         slot = hashing.find(core.map, reference)
         if slot == _0:
             return
         word = slot << _ORDER_SHIFT
-        if kind == _E or kind == _X:
+        if kind in (_E, _X):
             shares, less = np.uint64(core.orders[word + _SHARES]), load_be32(data, at + _LESS)
             if less < shares:
                 core.orders[word + _SHARES] = shares - less
