@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import secrets
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,14 @@ from photonlab.systems.synth import state as st
 from photonlab.systems.synth.instruments import CHANNELS
 from photonlab.systems.synth.kernel import ROOM, fill
 from photonlab.systems.synth.plan import make_day
-from photonlab.systems.synth.presets import INSTRUMENTS_LIMIT, MESSAGES_LIMIT, PRESETS, PROFILES, VERSION
+from photonlab.systems.synth.presets import (
+    INSTRUMENTS_LIMIT,
+    MESSAGES_LIMIT,
+    PRESETS,
+    PROFILES,
+    VERSION,
+    default_instruments,
+)
 from photonlab.systems.synth.truth import Truth, truth_of
 
 CHUNK = 4 << 20
@@ -40,7 +48,7 @@ def write(
     preset : str
         A key of `presets.PRESETS`.
     instruments : int, optional
-        1 to 65,535, at least 4 messages each; by default the preset's, or one for 250 messages if that is fewer.
+        1 to 65,535, at least 4 messages each; by default `presets.default_instruments`.
     profile : str
         A key of `presets.PROFILES`.
     channels : int
@@ -61,8 +69,9 @@ def write(
     """
     arguments = _checked(messages, seed, preset, instruments, profile, channels, chunk)
     path = Path(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    partial_truth = path.with_name(f".{path.name}.{os.getpid()}.truth")
+    token = secrets.token_hex(4)  # of one writer: others may be writing the same day
+    partial = path.with_name(f".{path.name}.{token}.part")
+    partial_truth = path.with_name(f".{path.name}.{token}.truth")
     try:
         with open(partial, "wb") as file:
             truth = _run(arguments, chunk, file.write, progress)
@@ -138,7 +147,7 @@ def _checked(messages, seed, preset, instruments, profile, channels, chunk) -> d
     messages = _integer("messages", PRESETS[preset].messages if messages is None else messages, 1, MESSAGES_LIMIT)
     seed = _integer("seed", seed, 0, (1 << 64) - 1)
     if instruments is None:
-        instruments = min(PRESETS[preset].instruments, max(1, messages // 250))
+        instruments = default_instruments(preset, messages)
     instruments = _integer("instruments", instruments, 1, INSTRUMENTS_LIMIT)
     if instruments > max(1, messages // 4):
         raise UserError(f"{instruments:,} instruments need at least {4 * instruments:,} messages, not {messages:,}")

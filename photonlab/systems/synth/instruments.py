@@ -1,7 +1,7 @@
 """The instruments of a synthetic day: symbols, prices, how active each is and how many orders rest in its book.
 
 All in Python integers, so that a seed gives the same instruments on every machine. Activity follows a Zipf-Mandelbrot
-law, weight 1 / (rank + q); resting orders follow its power 3/4, as quiet instruments keep deeper books than their
+law, weight 1 / (rank + q); resting orders follow its root, as quiet instruments keep deeper books than their
 activity says.
 """
 
@@ -92,7 +92,7 @@ def make_instruments(number: int, stream: Stream) -> list[Instrument]:
         activity = (1 << 40) // (rank + 4 + number // 300)
         instruments.append(
             Instrument(
-                _symbol(i, number), anchor, step, lowest, WINDOW - 2, half, scale, rank, activity, _power_3_4(activity)
+                _symbol(i, number), anchor, step, lowest, WINDOW - 2, half, scale, rank, activity, isqrt(activity)
             )
         )
     return instruments
@@ -102,7 +102,3 @@ def _symbol(i: int, number: int) -> str:
     """Return four letters, evenly spread over the alphabet."""
     value = (2 * i + 1) * 26**4 // (2 * number)
     return "".join(chr(65 + value // 26**place % 26) for place in (3, 2, 1, 0))
-
-
-def _power_3_4(weight: int) -> int:
-    return isqrt(weight * isqrt(weight))

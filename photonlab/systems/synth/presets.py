@@ -1,5 +1,6 @@
 """The kinds of synthetic day, and the published type mix that all of them keep."""
 
+from math import isqrt
 from typing import NamedTuple
 
 VERSION = 1
@@ -34,7 +35,7 @@ class Preset(NamedTuple):
     messages : int
         By default.
     instruments : int
-        By default; fewer for a day of fewer than 250 messages an instrument.
+        By default, for that many messages; see `default_instruments`.
     live_ppm : int
         Live orders on the plateau, per million messages of the day.
     about : str
@@ -50,6 +51,18 @@ PRESETS = {
     "small": Preset(5_000_000, 400, 14_600, "its books stay in the cache: 73 thousand live orders"),
     "wide": Preset(20_000_000, 6_000, 65_000, "its books do not: 1.3 million live orders"),
 }
+
+
+def default_instruments(preset: str, messages: int) -> int:
+    """Return how many instruments a day has if nothing else is said.
+
+    As the root of the messages, so that a smaller day has both fewer and thinner books; never more than one for 600
+    messages, as directory and crosses would no longer fit into the mix; never more than the preset has.
+    """
+    kind = PRESETS[preset]
+    scaled = isqrt(kind.instruments**2 * messages // kind.messages)
+    return min(kind.instruments, max(1, min(scaled, messages // 600)))
+
 
 PROFILES = {
     "day": "03:00 to 20:05, busiest round the open and the close, with bursts",

@@ -70,7 +70,7 @@ def make_quotas(messages: int, scripted: int, crosses: int, instruments: int, wi
     others = messages - sum(messages * count // MIX_TOTAL for count in MIX.values())
     positions = 0
     if with_positions:
-        positions = min(20, max(1, others // (5 * instruments)))
+        positions = min(8, max(1, others // (5 * instruments)))
     random = others - scripted - positions * instruments
     wanted = min(4, max(0, messages - scripted - positions * instruments) // 16)  # one of each of P, I, N, B
     random = max(random, wanted)

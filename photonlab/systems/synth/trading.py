@@ -81,13 +81,10 @@ def execute(day, buffer, at, priced):
     whole = below(day.word, max(1, word[st.FULL_LEFT] + word[st.PART_LEFT])) < word[st.FULL_LEFT]
     shares = take(day, i, node, whole)
     match = market.new_match(day, i)
-    if not priced:
-        day.table[i, st.VOLUME] += shares
-        return emit.execute(day, buffer, at, i, reference, shares, match)
-    printable = ord("Y") if next64(day.word) & np.uint64(7) else ord("N")
-    if printable == ord("Y"):
-        day.table[i, st.VOLUME] += shares
-    return emit.execute_price(day, buffer, at, i, reference, shares, match, printable, price)
+    day.table[i, st.VOLUME] += shares
+    if priced:  # as orders do that are shown at another price than they trade at
+        return emit.execute_price(day, buffer, at, i, reference, shares, match, ord("Y"), price)
+    return emit.execute(day, buffer, at, i, reference, shares, match)
 
 
 @inner
