@@ -61,7 +61,7 @@ def make_map(largest=1 << 24, initial=1 << 10, load=0.5) -> Map:
     state = np.zeros(5, np.uint64)
     state[SIZE] = initial
     state[SHIFT] = 64 - (initial.bit_length() - 1)
-    state[LIMIT] = min(int(initial * load), initial - 1)
+    state[LIMIT] = max(min(int(initial * load), initial - 1), 1)
     state[LARGEST] = largest
     return Map(huge_array(4 * largest, np.uint64), state)
 
