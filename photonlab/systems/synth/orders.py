@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from photonlab.machine.bits import prefetch
 from photonlab.systems.synth import emit, market
 from photonlab.systems.synth import state as st
+from photonlab.systems.synth.instruments import WINDOW
 from photonlab.systems.synth.rng import below, inner, next64, pick
 
 _8, _16 = np.uint64(8), np.uint64(16)
@@ -15,7 +17,7 @@ def add_or_delete(day, buffer, at):
     """Write A, F or D: what the instrument's live orders ask for, as far as the day's quotas go."""
     word = day.word
     level = word[st.RAMP_TO] <= word[st.SENT] < word[st.FALL_FROM]
-    i = market.active_instrument(day) if level else pick(day.word, day.table, st.DEEP)
+    i = _next_instrument(day, level)
     adds = market.wants_more(day, i)
     add_left = word[st.ADD_LEFT] + word[st.ATTRIBUTED_LEFT]
     if add_left == 0 and word[st.DELETE_LEFT] > 0:
@@ -55,6 +57,25 @@ def add_or_delete(day, buffer, at):
     else:
         word[st.ADD_LEFT] = max(0, word[st.ADD_LEFT] - 1)
     return emit.add(day, buffer, at, i, reference, side, shares, market.price_of(day.instrument[i], tick), mpid)
+
+
+@inner
+def _next_instrument(day, level):
+    """Return the next order's instrument, and choose one ahead, whose book is in the cache when its turn comes."""
+    word = day.word
+    i = word[st.NEXT]
+    word[st.NEXT] = word[st.AFTER_NEXT]
+    word[st.AFTER_NEXT] = market.active_instrument(day) if level else pick(word, day.table, st.DEEP)
+    row = day.instrument[word[st.NEXT]]
+    if row[st.COUNT] > 0:
+        prefetch(day.node, np.int64(day.live[row[st.BASE] + row[st.COUNT] - 1]) * 8)
+        prefetch(day.node, np.int64(day.live[row[st.BASE] + max(0, row[st.COUNT] - 2)]) * 8)
+    after = word[st.AFTER_NEXT]
+    row = day.instrument[after]
+    prefetch(day.live, row[st.BASE] + row[st.COUNT] - 1)
+    prefetch(day.queue, (after * WINDOW + row[st.BID]) * 2)
+    prefetch(day.queue, (after * WINDOW + row[st.ASK]) * 2)
+    return i
 
 
 @inner

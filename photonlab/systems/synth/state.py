@@ -9,11 +9,12 @@ import numpy as np
     RANDOM, TIME, PHASE, EVENT, DRAWN, LEFT, TO_GO, FRESH, SENT, TOTAL, DONE, RAMP_FROM, RAMP_TO, FALL_FROM,
     PLATEAU, AT_END, LIVE, PEAK, ADD_LEFT, ATTRIBUTED_LEFT, DELETE_LEFT, FULL_LEFT, PART_LEFT, MATCH, LAST,
     CROSS_LEFT, CROSS_INSTRUMENT, CROSS_TYPE, CROSS_SIDE, CROSS_PRICE, CROSS_SHARES, CHANNELS, MATCHES_KNOWN,
-) = range(33)  # fmt: skip
+    NEXT, AFTER_NEXT,
+) = range(35)  # fmt: skip
 """RANDOM the generator's state · TIME in ns · PHASE, EVENT the next ones · DRAWN, LEFT random messages of the phase ·
 TO_GO all messages of the phase left · FRESH the phase has sent nothing yet · SENT, TOTAL messages of the day ·
 RAMP_FROM … AT_END the course of the live orders · …_LEFT quotas · MATCH the last match number · LAST the instrument of
-the last order · CROSS_… the cross under way (LEFT −1: none)"""
+the last order · CROSS_… the cross under way (LEFT −1: none) · NEXT, AFTER_NEXT instruments of the orders to come"""
 
 CHANNELS_LIMIT = 8
 KEPT = 64
