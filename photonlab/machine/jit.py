@@ -3,21 +3,24 @@
 Numba's own on-disk cache looks at one file's time stamp, so a changed callee in another module brings back a stale
 kernel, and a damaged index ends the process. This cache keys each kernel by the source of its module *and of every
 photonlab module that it imports, however indirectly*, seals each file with a digest, and treats whatever it cannot
-read as a miss, with one warning.
+read as a miss, with one warning. The globals that a kernel freezes are part of the key too: not all stand in a text.
 """
 
 import ast
+import contextlib
 import functools
 import hashlib
 import os
 import pickle
 import sys
+import types
 import warnings
 from pathlib import Path
 
 import llvmlite
 import llvmlite.binding
 import numba
+import numpy as np
 from numba.core import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile, _CacheLocator
 
@@ -31,7 +34,7 @@ KERNELS: dict[str, object] = {}
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _DIGEST_BYTES = 32
-_warned: set[str] = set()
+_warned: set[int] = set()  # processes that have had their warning
 
 
 def kernel(function=None, **options):
@@ -64,7 +67,7 @@ def kernel(function=None, **options):
     options.setdefault("error_model", "numpy")
     options.setdefault("_nrt", False)
     dispatcher = numba.njit(**options)(function)
-    if cached:
+    if cached and os.path.isfile(function.__code__.co_filename):  # not so in a notebook's cell
         dispatcher._cache = KernelCache(function)
     KERNELS[f"{function.__module__}.{function.__qualname__}"] = dispatcher
     return dispatcher
@@ -120,6 +123,26 @@ def _imports(path: Path, _mtime: int) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(files))
 
 
+def _frozen(function, seen):
+    """Yield the values of the globals that a function and the kernels that it calls are compiled with."""
+    if function in seen:
+        return
+    seen.add(function)
+    names = sorted(function.__code__.co_names)
+    values = [function.__globals__[name] for name in names if name in function.__globals__]
+    for module in [value for value in values if isinstance(value, types.ModuleType)]:
+        values += [getattr(module, name) for name in names if hasattr(module, name)]
+    for value in values:
+        if isinstance(value, np.ndarray):
+            yield value.tobytes()
+        elif isinstance(value, int | float | complex | str | bytes | np.generic):
+            yield repr(value).encode()
+        elif isinstance(value, tuple):
+            yield repr([part for part in value if isinstance(part, int | float | np.generic)]).encode()
+        elif hasattr(value, "py_func"):
+            yield from _frozen(value.py_func, seen)
+
+
 class _Locator(_CacheLocator):
     """One folder a module and stamp below photonlab's own cache folder."""
 
@@ -144,14 +167,26 @@ class _Locator(_CacheLocator):
     def ensure_cache_path(self):
         self._path.mkdir(parents=True, exist_ok=True)
         for sibling in self._path.parent.glob(self._path.name.rsplit("-", 1)[0] + "-*"):
-            if sibling != self._path and sibling.stat().st_mtime < self._path.stat().st_mtime - 14 * 86400:
-                for file in sibling.iterdir():
-                    file.unlink(missing_ok=True)
-                sibling.rmdir()
+            with contextlib.suppress(OSError):  # another process may be doing the same
+                if sibling != self._path and sibling.stat().st_mtime < self._path.stat().st_mtime - 14 * 86400:
+                    for file in sibling.iterdir():
+                        file.unlink(missing_ok=True)
+                    sibling.rmdir()
 
 
 class _SealedFile(IndexDataCacheFile):
-    """Numba's index and data files, each behind a digest of its content."""
+    """Numba's index and data files, each behind a digest of its content.
+
+    The data carries its key: two processes that fill one folder number their files alike, and the index that is written
+    last may name a file for one signature that holds the code of another.
+    """
+
+    def save(self, key, data):
+        super().save(key, (key, data))
+
+    def load(self, key):
+        found = super().load(key)
+        return found[1] if found is not None and found[0] == key else None
 
     def _dump(self, obj):
         payload = super()._dump(obj)
@@ -194,6 +229,10 @@ class KernelCache(FunctionCache):
         )
         self.enable()
 
+    def _index_key(self, sig, codegen):
+        frozen = hashlib.sha256(b"\0".join(_frozen(self._py_func, set()))).hexdigest()
+        return (*super()._index_key(sig, codegen), frozen)
+
     def load_overload(self, sig, target_context):
         """Return the cached machine code of a signature, or None."""
         try:
@@ -214,9 +253,8 @@ class KernelCache(FunctionCache):
             self._warn("written", error)
 
     def _warn(self, what, error):
-        key = f"{os.getpid()}:{what}"
-        if key not in _warned:
-            _warned.add(key)
+        if os.getpid() not in _warned:
+            _warned.add(os.getpid())
             warnings.warn(
                 f"a cached kernel could not be {what} ({self._cache_path}: {error or type(error).__name__}); "
                 "it is compiled anew",
