@@ -42,19 +42,24 @@ def replay(path, symbols=None, progress=None):
         If it cannot be read, or a chosen symbol does not occur in it.
     """
     path = os.fspath(path)
-    replayer = Replayer(symbols, name=path)
-    replayer.feed(b"")  # compile, or load from the cache, outside the time that is reported
     with _open(path) as file:
-        stream, size = _stream(file), os.fstat(file.fileno()).st_size
+        replayer = Replayer(symbols, name=path)
+        replayer.feed(b"")  # compile, or load from the cache, outside the time that is reported
+        size = os.fstat(file.fileno()).st_size
         buffer = np.empty(CHUNK, np.uint8)
         started = time.perf_counter()
         try:
-            while count := stream.readinto(buffer):
+            stream = _stream(file)
+            # readinto1 hands on what gzip has decompressed before it meets damage
+            read = getattr(stream, "readinto1", stream.readinto)
+            while count := read(buffer):
                 replayer.feed(buffer[:count])
                 if progress:
                     progress(file.tell() if size else replayer.position, size)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise UserError(f"{path}: damaged gzip after {replayer.messages:,} messages: {error}") from None
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read after {replayer.messages:,} messages: {error.strerror}") from None
         replayer.close()
         seconds = time.perf_counter() - started
     result = Replay(replayer, seconds)
@@ -72,6 +77,8 @@ def _open(path):
         raise UserError(f"{path}: is a directory, expected a file of ITCH 5.0") from None
     except PermissionError:
         raise UserError(f"{path}: no permission to read it") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be opened: {error.strerror}") from None
 
 
 def _stream(file):
