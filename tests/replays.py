@@ -8,6 +8,7 @@ from photonlab.kernels import book_views
 from photonlab.systems import message_loop as loop
 from photonlab.systems.replayer import Replayer
 from tests.oracle import book as oracle
+from tests.oracle import itch
 
 SMALL = {"pages": 1 << 10, "levels": 1 << 10, "tree_nodes": 1 << 12}
 """Enough for streams of a few hundred messages, and quick to reserve."""
@@ -113,3 +114,32 @@ def oracle_after(data):
     """Give the oracle's book after the whole of `data`, and its walk."""
     book = oracle.Book()
     return book, book.feed(data)
+
+
+def honest(data):
+    """Give a stream in which modifications carry their order's locate and no reference is used for two instruments."""
+    out, locates, shift = [], {}, {}
+    for _, message in itch.walk(data).messages:
+        kind = chr(message[0])
+        if kind not in itch.LENGTH or len(message) != itch.LENGTH[kind]:
+            out.append(message)
+            continue
+        fields = itch.decode(message)
+        fields.pop("message_type")
+        name = "original_order_reference_number" if kind == "U" else "order_reference_number"
+        if kind in "AF":
+            owner = shift.setdefault(fields[name], fields["stock_locate"])
+            if owner != fields["stock_locate"]:
+                continue
+            locates[fields[name]] = fields["stock_locate"]
+        elif kind in "ECXDU":
+            fields["stock_locate"] = locates.get(fields[name], fields["stock_locate"])
+            if kind == "U":
+                new = fields["new_order_reference_number"]
+                if shift.setdefault(new, fields["stock_locate"]) != fields["stock_locate"]:
+                    continue
+                locates[new] = fields["stock_locate"]
+        if "stock" in fields:
+            fields["stock"] = b"S%d" % fields["stock_locate"]
+        out.append(itch.encode(kind, **fields))
+    return itch.frame(out)

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from photonlab.errors import ItchFormatError, UserError
 from photonlab.kernels import book_views, pool
+from photonlab.systems import batch
 from photonlab.systems import message_loop as loop
 from photonlab.systems.replayer import Replayer
 from tests.oracle import itch, streams
 from tests.oracle.book import Book
-from tests.replays import oracle_after, replayed, replayer, state_of, trace_of
+from tests.replays import honest, oracle_after, replayed, replayer, state_of, trace_of
 
 
 def compare(data, **options):
@@ -142,35 +143,6 @@ def test_the_input_is_read_only_to_the_kernels():
 
 
 # -- chosen symbols ------------------------------------------------------------------------------------------------
-
-
-def honest(data):
-    """Give a stream in which modifications carry their order's locate and no reference is used for two instruments."""
-    out, locates, shift = [], {}, {}
-    for _, message in itch.walk(data).messages:
-        kind = chr(message[0])
-        if kind not in itch.LENGTH or len(message) != itch.LENGTH[kind]:
-            out.append(message)
-            continue
-        fields = itch.decode(message)
-        fields.pop("message_type")
-        name = "original_order_reference_number" if kind == "U" else "order_reference_number"
-        if kind in "AF":
-            owner = shift.setdefault(fields[name], fields["stock_locate"])
-            if owner != fields["stock_locate"]:
-                continue
-            locates[fields[name]] = fields["stock_locate"]
-        elif kind in "ECXDU":
-            fields["stock_locate"] = locates.get(fields[name], fields["stock_locate"])
-            if kind == "U":
-                new = fields["new_order_reference_number"]
-                if shift.setdefault(new, fields["stock_locate"]) != fields["stock_locate"]:
-                    continue
-                locates[new] = fields["stock_locate"]
-        if "stock" in fields:
-            fields["stock"] = b"S%d" % fields["stock_locate"]
-        out.append(itch.encode(kind, **fields))
-    return itch.frame(out)
 
 
 @pytest.mark.parametrize("directory", [True, False])
@@ -397,7 +369,7 @@ def test_trap_7_a_short_tail_is_counted(size):
 
 
 def test_trap_7_unknown_types_and_lengths_are_counted_and_skipped():
-    longest = b"z" * loop.LONGEST
+    longest = b"z" * batch.LONGEST
     state = after(add(1, b"S"), b"z", longest, add(2, b"S")[:-1], add(3, b"S") + b"\0", delete(1)[:1], b"\0\0\0")
     assert asks(state) == [(10, [(1, 100)])]
     assert state["anomalies"] == {"bad_length": 3, "unknown_type": 3}
@@ -437,7 +409,7 @@ def test_trap_7_an_end_of_session_before_padding_or_other_bytes_is_no_error():
 
 
 @pytest.mark.parametrize("look_ahead", [True, False])
-@pytest.mark.parametrize("length", [loop.LONGEST + 1, 8224, 65535])
+@pytest.mark.parametrize("length", [batch.LONGEST + 1, 8224, 65535])
 @pytest.mark.parametrize("before", [0, 1, 63, 64, 65, 128])
 @pytest.mark.parametrize("rest", [0, 70_000])
 def test_trap_7_an_impossible_length_is_an_error_that_names_the_place(length, before, rest, look_ahead):
