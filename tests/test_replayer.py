@@ -104,13 +104,6 @@ def test_look_ahead_changes_nothing():
     assert state_of(with_it) == state_of(without)
 
 
-def test_looking_ahead_begins_by_itself_when_orders_outgrow_the_cache(monkeypatch):
-    monkeypatch.setattr("photonlab.systems.replayer.LOOK_AHEAD_FROM", 256)
-    done = replayer()
-    assert not done._looks_ahead()
-    done.feed(itch.frame([add(1), add(100), add(200)]))
-    assert done._looks_ahead()
-
 
 # -- forms of input ------------------------------------------------------------------------------------------------
 

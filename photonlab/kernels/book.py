@@ -16,10 +16,11 @@ import numpy as np
 from photonlab.kernels import order_index, pool, price_tree
 from photonlab.kernels.order_index import OrderIndex
 from photonlab.kernels.price_tree import BEST_KEY, BEST_LEVEL, NO_KEY, PriceTree, side_at
+from photonlab.machine.bits import prefetch_write
 from photonlab.machine.jit import kernel
 from photonlab.machine.memory import huge_array
 
-_0, _1, _2, _32 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(32)
+_0, _1, _2, _16, _32 = (np.uint64(i) for i in (0, 1, 2, 16, 32))
 _MASK32 = np.uint64(0xFFFFFFFF)
 _NODE_SHIFT = np.uint64(2)  # 4 words of 32 bits to the node
 
@@ -204,6 +205,7 @@ def add_order(book, entry, reference, side, shares, price):
             improved = True
     node = order_index.claim(book.index, entry, reference)
     at, ring = word_at(node), word_at(level)
+    prefetch_write(words, at + _16)  # references come in sequence: the next orders' nodes
     last = np.uint64(words[ring + LAST])
     words[at + BEFORE] = last
     words[at + AFTER] = level

@@ -11,7 +11,7 @@ from photonlab.kernels.framing import AHEAD, PREFIX
 from photonlab.kernels.itch import offset_of
 from photonlab.machine.bits import load_be16, load_be32, load_be64, load_u8, prefetch
 from photonlab.machine.jit import kernel
-from photonlab.systems import message_loop as loop
+from photonlab.systems import batch
 
 _0, _1, _8, _255 = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(255)
 _LOCATE = np.uint64(1)
@@ -49,7 +49,7 @@ def decode_for_book(data, begin):
         if length == _0 or following > size:
             break
         prefetch(data, position + np.uint64(AHEAD))
-        shape = np.uint64(loop.SHAPE[load_u8(data, at)])
+        shape = np.uint64(batch.SHAPE[load_u8(data, at)])
         if shape >> _8 == length:
             total += _fields(data, at, shape & _255)
         messages += _1
@@ -61,16 +61,16 @@ def decode_for_book(data, begin):
 def _fields(data, at, what):
     """Return the sum of the fields that the book needs of a message of a class of `message_loop`."""
     total = _0
-    if what == loop.ADD:
+    if what == batch.ADD:
         total += load_be16(data, at + _LOCATE) + load_be64(data, at + _REFERENCE) + load_u8(data, at + _SIDE)
         total += load_be32(data, at + _SHARES) + load_be32(data, at + _PRICE)
-    elif what == loop.DELETE:
+    elif what == batch.DELETE:
         total += load_be64(data, at + _REFERENCE)
-    elif what == loop.REPLACE:
+    elif what == batch.REPLACE:
         total += load_be64(data, at + _REFERENCE) + load_be64(data, at + _NEW)
         total += load_be32(data, at + _NEW_SHARES) + load_be32(data, at + _NEW_PRICE)
-    elif what == loop.EXECUTE or what == loop.CANCEL:
+    elif what == batch.EXECUTE or what == batch.CANCEL:
         total += load_be64(data, at + _REFERENCE) + load_be32(data, at + _LESS)
-    elif what == loop.EXECUTE_AT:
+    elif what == batch.EXECUTE_AT:
         total += load_be64(data, at + _REFERENCE) + load_be32(data, at + _LESS) + load_u8(data, at + _PRINTABLE)
     return total

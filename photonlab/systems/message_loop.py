@@ -1,12 +1,7 @@
 """The replay's inner loop: framed messages, a batch at a time, applied to the books by the ITCH 5.0 rules.
 
-A batch goes through the loop in passes. The first walks the length prefixes, counts and checks, and asks the memory
-for each message's order and for the place of its price. The second, made when the books are larger than the cache, asks
-for the levels and for the orders' neighbours. The last applies the messages, whose cache misses have been served side
-by side by then.
-
-Anomalies are counted and never stop the loop; `tests/oracle/book.py` says the same in plain
-Python.
+A batch is framed, looked ahead at (`systems/batch.py` says why), and then applied message by message. Anomalies are
+counted and never stop the loop; `tests/oracle/book.py` has the same rules in plain Python.
 """
 
 from typing import NamedTuple
@@ -16,41 +11,50 @@ import numpy as np
 from photonlab.kernels import book as books
 from photonlab.kernels import order_index, price_tree
 from photonlab.kernels.book import Book
-from photonlab.kernels.itch import LENGTH_BY_TYPE, SYMBOL_OFFSET_BY_TYPE
-from photonlab.machine.bits import load_be16, load_be32, load_be64, load_u8, prefetch
+from photonlab.kernels.itch import SYMBOL_OFFSET_BY_TYPE
+from photonlab.machine.bits import load_be16, load_be32, load_be64, load_u8
 from photonlab.machine.jit import kernel
+from photonlab.systems.batch import (
+    ADD,
+    ADDED_PRICE,
+    ADDED_SHARES,
+    BATCH,
+    CLASS_SHIFT,
+    DELETE,
+    EXECUTE,
+    EXECUTE_AT,
+    MORE,
+    NEW_PRICE,
+    NEW_REFERENCE,
+    NEW_SHARES,
+    OFFSET,
+    OTHER,
+    PRINTABLE,
+    REFERENCE,
+    REPLACE,
+    SIDE,
+    SKIP,
+    TAKEN_SHARES,
+    Batch,
+    entry_at,
+    frame,
+    look_ahead,
+    make_batch,
+    side_of,
+)
 
-BATCH = 64
-LONGEST = 1450  # no message may be longer: a MoldUDP64 packet in an Ethernet frame carries no more
 LOCATES = 1 << 16
 
-_0, _1, _2, _6 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(6)
-_8, _56 = np.uint64(8), np.uint64(56)
-_BATCH, _LONGEST = np.uint64(BATCH), np.uint64(LONGEST)
-_WIDEST = np.uint64(36)  # bytes of a message that the look-ahead reads, whatever its type
-_AHEAD = np.uint64(1536)  # bytes of input to ask for beforehand
-_MASK32 = np.uint64(0xFFFFFFFF)
-_OFFSET = np.uint64((1 << 56) - 1)
-
+_0, _1 = np.uint64(0), np.uint64(1)
+_BATCH = np.uint64(BATCH)
 _COLD = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # called now and then, by kernels only
-
-# What a message is to the book
-SKIP, ADD, EXECUTE, EXECUTE_AT, CANCEL, DELETE, REPLACE, OTHER = (np.uint64(i) for i in range(8))
-_CLASSES = {"A": ADD, "F": ADD, "E": EXECUTE, "C": EXECUTE_AT, "X": CANCEL, "D": DELETE, "U": REPLACE}
-
-# uint32[256]: length << 8 | class of each known type, 0 for an unknown one
-SHAPE = np.array(
-    [int(n) << 8 | int(_CLASSES.get(chr(t), OTHER)) if n else 0 for t, n in enumerate(LENGTH_BY_TYPE)], np.uint32
-)
 _B, _H, _M, _N, _O, _P, _Q, _R, _S, _T, _h = (np.uint64(ord(c)) for c in "BHMNOPQRSTh")
 
-# How a call ended
-MORE, END_OF_SESSION, IMPOSSIBLE_LENGTH, FULL = (np.uint64(i) for i in range(4))
+# How a call ended, beside what framing says
+FULL = np.uint64(3)
 
-# Words of `anomalies`
-UNKNOWN_TYPE, BAD_LENGTH, BAD_SIDE, DUPLICATE_REFERENCE, OVER_FILL, CROSSED, CROSSED_OUTSIDE_TRADING = (
-    np.uint64(i) for i in range(7)
-)
+# Words of `anomalies`, behind the two of framing
+BAD_SIDE, DUPLICATE_REFERENCE, OVER_FILL, CROSSED, CROSSED_OUTSIDE_TRADING = (np.uint64(i) for i in range(2, 7))
 ANOMALIES = (
     "unknown_type",
     "bad_length",
@@ -94,9 +98,8 @@ class Feed(NamedTuple):
         The chosen symbols.
     session : ndarray of uint64, shape (2,)
         Whether market hours have begun and not ended; whether symbols were chosen.
-    batch, entries, places : ndarray of uint64, shape (BATCH,)
-        Scratch, of each message in the batch: offset | class << 56; its reference's entry in the index; its price's
-        place in the tree, if it is an add order.
+    batch : Batch
+        Scratch.
     """
 
     book: Book
@@ -109,9 +112,7 @@ class Feed(NamedTuple):
     choice: np.ndarray
     wanted: np.ndarray
     session: np.ndarray
-    batch: np.ndarray
-    entries: np.ndarray
-    places: np.ndarray
+    batch: Batch
 
 
 def make_feed(book, symbols=None) -> Feed:
@@ -139,14 +140,12 @@ def make_feed(book, symbols=None) -> Feed:
         np.zeros(LOCATES, np.uint8),
         wanted,
         np.array([0, symbols is not None], np.uint64),
-        np.zeros(BATCH, np.uint64),
-        np.zeros(BATCH, np.uint64),
-        np.zeros(BATCH, np.uint64),
+        make_batch(),
     )
 
 
 @kernel
-def replay(feed, data, begin, end, look_ahead):
+def replay(feed, data, begin, end, ahead):
     """Apply the whole messages of a chunk.
 
     Parameters
@@ -155,8 +154,8 @@ def replay(feed, data, begin, end, look_ahead):
     data : ndarray of uint8
     begin, end : uint64
         Where a length prefix stands, and where the chunk ends.
-    look_ahead : bool
-        Make the pass that looks ahead to levels and neighbours: it pays when they are out of cache.
+    ahead : bool
+        Look ahead at each batch before it is applied. False gives the same books, later.
 
     Returns
     -------
@@ -164,102 +163,32 @@ def replay(feed, data, begin, end, look_ahead):
         The offset of the first byte not consumed, and `MORE` (a whole message is no longer there), `END_OF_SESSION`
         (behind a length of zero), `IMPOSSIBLE_LENGTH` (at a prefix) or `FULL` (the books' memory is exhausted).
     """
+    batch, book = feed.batch, feed.book
     at, outcome, count = begin, MORE, _1
     while count != _0 and outcome == MORE:
-        if not books.room(feed.book, _BATCH):
-            price_tree.sweep(feed.book.tree)
-            if not books.room(feed.book, _BATCH):
+        if not books.room(book, _BATCH):
+            price_tree.sweep(book.tree)
+            if not books.room(book, _BATCH):
                 return at, FULL
-        changes = feed.book.index.recent[order_index.CHANGES]
-        count, at, outcome = _frame(feed, data, at, end)
+        changes = book.index.recent[order_index.CHANGES]
+        count, gone, come, replaced, at, outcome = frame(
+            batch, feed.counts, feed.anomalies, book.index, data, at, end
+        )
         if feed.session[SELECTED] != _0:
             _select(feed, data, count)
-        if look_ahead:
-            _look_ahead(feed, data, count)
+        if ahead:
+            look_ahead(batch, book, data, end, gone, come, replaced)
         i = _0
         while i < count:
-            word = feed.batch[i]
-            at_message = word & _OFFSET
-            entry = feed.entries[i]
-            if feed.book.index.recent[order_index.CHANGES] != changes:
-                entry = _entry(feed.book.index, data, at_message, end)
-            apply(feed, data, at_message, word >> _56, entry)
+            message = batch.messages[i]
+            offset, entry = message & OFFSET, batch.entries[i]
+            if book.index.recent[order_index.CHANGES] != changes:
+                entry = entry_at(book.index, data, offset, end)
+            apply(feed, data, offset, message >> CLASS_SHIFT, entry)
             i += _1
-    if price_tree.crowded(feed.book.tree):
-        price_tree.sweep(feed.book.tree)
+    if price_tree.crowded(book.tree):
+        price_tree.sweep(book.tree)
     return at, outcome
-
-
-@kernel(inner=True)
-def _frame(feed, data, at, end):
-    """Walk up to `BATCH` messages: count each, note where it begins and its class, ask for its order and its level.
-
-    Whatever the type, bytes 11 to 18 are taken for a reference, and bytes 19 and 32 to 35 for side and price: a look-up
-    in vain costs less than a branch on the type, which nobody can predict.
-    """
-    count, index, tree = _0, feed.book.index, feed.book.tree
-    while count < _BATCH and at + _2 <= end:
-        length = load_be16(data, at)
-        following = at + _2 + length
-        if length == _0:
-            return count, following, END_OF_SESSION
-        if following > end:
-            if length > _LONGEST:
-                return count, at, IMPOSSIBLE_LENGTH
-            break
-        at += _2
-        prefetch(data, at + _AHEAD)
-        kind = load_u8(data, at)
-        shape = np.uint64(SHAPE[kind])
-        what = shape & np.uint64(255)
-        if shape >> _8 != length:
-            if length > _LONGEST:
-                return count, at - _2, IMPOSSIBLE_LENGTH
-            feed.anomalies[UNKNOWN_TYPE if shape == _0 else BAD_LENGTH] += _1
-            what = SKIP
-        feed.counts[kind] += _1
-        entry, place = _0, _0
-        if at + _WIDEST <= end:
-            reference = load_be64(data, at + np.uint64(11))
-            entry = order_index.entry_of(index, reference)
-            prefetch(feed.book.words, books.word_at(order_index.node_at(index, entry, reference)))
-            side = (load_be16(data, at + _1) << _1) | np.uint64(load_u8(data, at + np.uint64(19)) == _S)
-            key = books.key_of(side, load_be32(data, at + np.uint64(32)))
-            place = price_tree.place_in(price_tree.recent_leaf(tree, side, key), key)
-            prefetch(tree.children, place)
-        elif at + np.uint64(19) <= end:
-            entry = order_index.entry_of(index, load_be64(data, at + np.uint64(11)))
-        feed.batch[count] = at | (what << _56)
-        feed.entries[count] = entry
-        feed.places[count] = place
-        count += _1
-        at = following
-    return count, at, MORE
-
-
-@kernel(inner=True)
-def _look_ahead(feed, data, count):
-    """Ask for each message's level and for its order's neighbours in the queue, once more without asking for its type."""
-    book = feed.book
-    words, i = book.words, _0
-    while i < count:
-        prefetch(words, books.word_at(np.uint64(book.tree.children[feed.places[i]])))
-        at = feed.batch[i] & _OFFSET
-        if feed.entries[i] != _0:
-            node = order_index.node_at(book.index, feed.entries[i], load_be64(data, at + np.uint64(11)))
-            at = books.word_at(node)
-            prefetch(words, books.word_at(np.uint64(words[at + books.LEVEL])))
-            prefetch(words, books.word_at(np.uint64(words[at + books.BEFORE])))
-            prefetch(words, books.word_at(np.uint64(words[at + books.AFTER])))
-        i += _1
-
-
-@kernel(inner=True)
-def _entry(index, data, at, end):
-    """Return the index entry of the reference of the message at `at`, or 0 if it is too short to have one."""
-    if at + np.uint64(19) > end:
-        return _0
-    return order_index.entry_of(index, load_be64(data, at + np.uint64(11)))
 
 
 @kernel(**_COLD)
@@ -267,10 +196,10 @@ def _select(feed, data, count):
     """Skip the batch's messages on instruments that were not chosen."""
     i = _0
     while i < count:
-        word = feed.batch[i]
-        at = word & _OFFSET
+        word = feed.batch.messages[i]
+        at = word & OFFSET
         kind = load_u8(data, at)
-        if word >> _56 != SKIP and kind != _S:
+        if word >> CLASS_SHIFT != SKIP and kind != _S:
             locate = load_be16(data, at + _1)
             symbol = np.uint64(SYMBOL_OFFSET_BY_TYPE[kind])
             if symbol != _0 and (feed.choice[locate] == UNDECIDED or kind == _R):
@@ -279,7 +208,7 @@ def _select(feed, data, count):
                     if wanted == load_be64(data, at + symbol):
                         feed.choice[locate] = WANTED
             if feed.choice[locate] != WANTED:
-                feed.batch[i] = at | (SKIP << _56)
+                feed.batch.messages[i] = at | (SKIP << CLASS_SHIFT)
         i += _1
 
 
@@ -292,7 +221,7 @@ def apply(feed, data, at, what, entry):
     book = feed.book
     was_crossed = False
     if what - EXECUTE <= REPLACE - EXECUTE:
-        reference = load_be64(data, at + np.uint64(11))
+        reference = load_be64(data, at + REFERENCE)
         node = order_index.node_at(book.index, entry, reference)
         level = books.level_of(book, node)
         if level == _0:
@@ -300,9 +229,9 @@ def apply(feed, data, at, what, entry):
             return
         side = np.uint64(book.words[books.word_at(level) + books.SIDE])
         if what < DELETE:
-            shares = load_be32(data, at + np.uint64(19))
+            shares = load_be32(data, at + TAKEN_SHARES)
             open_shares = np.uint64(book.words[books.word_at(node) + books.SHARES])
-            if what == EXECUTE or (what == EXECUTE_AT and load_u8(data, at + np.uint64(31)) != _N):
+            if what == EXECUTE or (what == EXECUTE_AT and load_u8(data, at + PRINTABLE) != _N):
                 feed.volume[side >> _1] += min(shares, open_shares)
             if shares < open_shares:
                 books.reduce_order(book, node, level, shares)
@@ -313,19 +242,19 @@ def apply(feed, data, at, what, entry):
         books.remove_order(book, entry, node, level, reference)
         if what != REPLACE:
             return
-        reference = load_be64(data, at + np.uint64(19))
-        shares, price = load_be32(data, at + np.uint64(27)), load_be32(data, at + np.uint64(31))
+        reference = load_be64(data, at + NEW_REFERENCE)
+        shares, price = load_be32(data, at + NEW_SHARES), load_be32(data, at + NEW_PRICE)
         entry = order_index.entry_of(book.index, reference)
     elif what == ADD:
-        reference = load_be64(data, at + np.uint64(11))
-        letter = load_u8(data, at + np.uint64(19))
-        side = (load_be16(data, at + _1) << _1) | np.uint64(letter == _S)
+        reference = load_be64(data, at + REFERENCE)
+        letter = load_u8(data, at + SIDE)
+        side = side_of(data, at)
         if letter != _B and letter != _S:
             feed.anomalies[BAD_SIDE] += _1
             return
         if book.tree.sides[price_tree.side_at(side) + price_tree.NAME] == _0:
             _name(feed.names, book.tree.sides, data, at, side)
-        shares, price = load_be32(data, at + np.uint64(20)), load_be32(data, at + np.uint64(32))
+        shares, price = load_be32(data, at + ADDED_SHARES), load_be32(data, at + ADDED_PRICE)
     else:
         if what == OTHER:
             _other(feed.volume, feed.trading, feed.names, feed.session, data, at)

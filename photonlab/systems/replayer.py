@@ -4,14 +4,14 @@ import numpy as np
 
 from photonlab.errors import ItchFormatError, UserError
 from photonlab.kernels import book as books
-from photonlab.kernels import book_views, pool
+from photonlab.kernels import book_views
 from photonlab.kernels.itch import LENGTH_BY_TYPE, MAX_LENGTH
 from photonlab.machine.memory import as_bytes_array
+from photonlab.systems import batch
 from photonlab.systems import message_loop as loop
 
 _PREFIX = 2
 _KEPT = 2 * (MAX_LENGTH + _PREFIX)  # bytes behind a zero prefix that tell what follows
-LOOK_AHEAD_FROM = 6 << 20  # bytes of order pages in use from which looking ahead pays: some core's L2 caches
 
 
 class Replayer:
@@ -23,8 +23,8 @@ class Replayer:
         Keep the books of these instruments only; all messages are counted all the same.
     name : str
         What the input is called in errors, such as a file's name.
-    look_ahead : bool, optional
-        Whether to touch a batch's cache lines beforehand. By default decided by how much memory the orders take.
+    look_ahead : bool
+        Ask for a batch's cache lines before it is applied.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Replayer:
         Whether a length of zero has ended the session.
     """
 
-    def __init__(self, symbols=None, *, name="input", look_ahead=None, capacity=None):
+    def __init__(self, symbols=None, *, name="input", look_ahead=True, capacity=None):
         self.name = name
         self.symbols = None if symbols is None else [_checked(symbol) for symbol in symbols]
         self.feed_state = loop.make_feed(_reserve(capacity), self.symbols)
@@ -44,7 +44,7 @@ class Replayer:
         self.ended = False
         self.after_end = 0
         self.short_tail = 0
-        self._look_ahead = look_ahead
+        self._look_ahead = bool(look_ahead)
         self._rest = bytearray()  # a message that the last chunk broke off
         self._head = bytearray()  # the first bytes, for an error that shows them
         self._beyond = bytearray()  # the first bytes behind the end of the session
@@ -87,11 +87,11 @@ class Replayer:
 
     def _run(self, data, begin):
         """Run the kernel over data[begin:]; return where it stopped."""
-        at, outcome = loop.replay(self.feed_state, data, np.uint64(begin), np.uint64(data.size), self._looks_ahead())
+        at, outcome = loop.replay(self.feed_state, data, np.uint64(begin), np.uint64(data.size), self._look_ahead)
         self.position += int(at) - begin
-        if outcome == loop.END_OF_SESSION:
+        if outcome == batch.END_OF_SESSION:
             self.ended = True
-        elif outcome == loop.IMPOSSIBLE_LENGTH:
+        elif outcome == batch.IMPOSSIBLE_LENGTH:
             self._fail_on_length(int.from_bytes(data[int(at) : int(at) + _PREFIX].tobytes(), "big"))
         elif outcome == loop.FULL:
             raise UserError(
@@ -100,12 +100,6 @@ class Replayer:
             )
         return int(at)
 
-    def _looks_ahead(self):
-        if self._look_ahead is not None:
-            return bool(self._look_ahead)
-        pages = int(self.feed_state.book.index.page_pool.state[pool.LIVE])
-        return pages * 256 >= LOOK_AHEAD_FROM
-
     def _note_after_end(self, data):
         self.after_end += data.size
         if len(self._beyond) < _KEPT:
@@ -113,7 +107,7 @@ class Replayer:
             self._fail_on_zero_prefixes()
 
     def _fail_on_zero_prefixes(self):
-        """Refuse a file that writes a length of zero before every message (seen in the wild): it is no empty session."""
+        """Refuse a file that writes a length of zero before every message (seen in the wild)."""
         beyond = self._beyond
         length = int(LENGTH_BY_TYPE[beyond[0]]) if beyond else 0
         if length and beyond[length : length + _PREFIX] == b"\0\0":
@@ -125,7 +119,7 @@ class Replayer:
 
     def _fail_on_length(self, length):
         good = self._good_messages()
-        expected = f"expected a length of 1 to {loop.LONGEST} in 2 bytes and then a message, found {length}"
+        expected = f"expected a length of 1 to {batch.LONGEST} in 2 bytes and then a message, found {length}"
         if not good:
             raise ItchFormatError(f"{self.name}: not a file of ITCH 5.0: offset {self.position}: {expected}")
         where = f"offset {self.position}, after {self.messages:,} messages"
@@ -133,7 +127,7 @@ class Replayer:
 
     def _good_messages(self):
         state = self.feed_state
-        odd = int(state.anomalies[loop.UNKNOWN_TYPE] + state.anomalies[loop.BAD_LENGTH])
+        odd = int(state.anomalies[batch.UNKNOWN_TYPE] + state.anomalies[batch.BAD_LENGTH])
         return self.messages - odd
 
     def close(self):
@@ -196,7 +190,7 @@ class Replayer:
 
 
 def _by_type(counts):
-    """Return the non-zero counts by type; a byte that is no letter is written in hexadecimal, after a backslash and x."""
+    """Return the non-zero counts by type; a byte that is no letter as a backslash, x and 2 digits."""
     return {_letter(byte): int(counts[byte]) for byte in np.flatnonzero(counts).tolist()}
 
 
