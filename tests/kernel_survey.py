@@ -16,10 +16,10 @@ from numba.core import types
 
 import photonlab
 from photonlab.kernels import bitmap, book, book_views, decode, framing, hashing
-from photonlab.lab import allocation, histogram, openloop
+from photonlab.lab import allocation, day, histogram, openloop, scorecard
 from photonlab.machine import clock, jit, latency
 from photonlab.machine.memory import as_bytes_array
-from photonlab.systems import message_loop, synth
+from photonlab.systems import attribution, market_core, message_loop, passes, probing, synth, touch
 from tests.oracle import streams
 
 
@@ -93,6 +93,21 @@ def use_measuring():
     openloop.since_due(due, due + np.uint64(1), np.zeros(10, np.uint64))
 
 
+def use_experiments():
+    """Everything that the notebooks on the parser and the order book put to work."""
+    today, _ = synth.generate(3000, 1)
+    attribution.decode_for_book(today, 0)
+    probing.probe_members(probing.probe_day(today).map)
+    for one in (passes.CorePass(today, slots=1 << 12), touch.TouchPass(today, by_bitmap=True)):
+        one.prepare()
+        one()
+    core = market_core.make_core(1 << 12)
+    market_core.digest(core)
+    market_core.queue(core, np.uint64(0), np.zeros(1, np.uint64))
+    touch.day_of(today, touch.busiest(today)[0])
+    scorecard.measure(day.Day("day", "a day", today, 3000), 1)
+
+
 def import_all():
     """Import every module, so that every kernel is in the register."""
     for module in pkgutil.walk_packages(photonlab.__path__, "photonlab."):
@@ -126,6 +141,7 @@ def survey():
 
 if __name__ == "__main__":
     import_all()
-    for use in (use_parser, use_order_map, use_bitmap, use_synthetic_day, use_book, use_replay, use_measuring):
+    for use in (use_parser, use_order_map, use_bitmap, use_synthetic_day, use_book, use_replay, use_experiments):
         use()
+    use_measuring()
     print(json.dumps(survey(), indent=1))

@@ -1,5 +1,6 @@
 """The latency scorecard by message class, from samples of single messages: histograms, table, chart (claim R2)."""
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -195,11 +196,13 @@ def chart(card):
     """
     published = claims.by_id()["R2"]
     points = ("p50", "p90", "p99", "p99.9")
+    ticks = [point.removeprefix("p") for point in points]
     fig, (here, there) = plt.subplots(1, 2, sharey=True, figsize=(5.8, 3.4))
     for name, colour in zip(NAMES, COLOURS, strict=False):
         ours = [np.nan if card.ns(name)[p] is None else card.ns(name)[p] for p in points]
-        here.plot(points, ours, marker="o", color=colour, label=name)
-        there.plot(points, [published.figure(p, name).value for p in points], marker="o", color=colour, linestyle="--")
+        theirs = [published.figure(p, name).value for p in points]
+        here.plot(ticks, ours, marker="o", color=colour)
+        there.plot(ticks, theirs, marker="o", color=colour, linestyle="--", label=name)
     here.axhline(card.floor.ns, color=MUTED, linewidth=1)
     place = {"xytext": (0, 3), "textcoords": "offset points"}
     here.annotate("clock's floor", (0, card.floor.ns), **place, color=MUTED, fontsize=8)
@@ -211,7 +214,7 @@ def chart(card):
     there.set_title("published")
     for axes in (here, there):
         axes.set_xlabel("percentile")
-    here.legend(fontsize=8, loc="upper left")
+    there.legend(fontsize=8, loc="lower right")
     return fig
 
 
@@ -232,7 +235,9 @@ def sentence(card, ns_a_message):
     each = card.timed_s * 1e9 / (card.day.messages * card.runs)
     medians = {name: card.ns(name)["p50"] for name in NAMES}
     told = {name: value for name, value in medians.items() if value is not None}
-    order = " < ".join(f"{name} {told[name]:.1f}" for name in sorted(told, key=told.get))
+    ranked = sorted(told, key=told.get)
+    signs = [" = " if told[one] == told[two] else " < " for one, two in itertools.pairwise(ranked)] + [""]
+    order = "".join(f"{name} {told[name]:.1f}{sign}" for name, sign in zip(ranked, signs, strict=False))
     lost = [name for name in NAMES if name not in told]
     text = (
         f"An empty timed region reads {card.floor.empty_median_ns:.1f} ns here at the median, and that is **in** every "
@@ -240,5 +245,5 @@ def sentence(card, ns_a_message):
         f"throughput run {ns_a_message:.1f} ns: "
     )
     text += "fences and lone cache misses cost the difference. " if each > ns_a_message else "nothing is lost by it. "
-    text += f"Medians in ns: {order}." if told else "No median is above the clock's floor."
-    return text + (f" Without a figure, at or below the floor: {', '.join(lost)}." if lost and told else "")
+    text += f"Medians in ns: {order}." if told else "No median is supported by clock and samples."
+    return text + (f" Not supported by clock or samples: {', '.join(lost)}." if lost and told else "")

@@ -83,7 +83,7 @@ def measure(day, instruments, rounds) -> TouchSearch:
 
 
 def table(found):
-    """Lay out the searches of each instrument.
+    """Lay out the searches of each instrument: levels and words a search, ns a message.
 
     Parameters
     ----------
@@ -100,16 +100,17 @@ def table(found):
         ratio = compared.ratio(LINEAR, BITMAP)
         rows.append(
             {
-                "stock locate": str(locate),
+                "locate": str(locate),
                 "messages": linear[touch.MESSAGES],
                 "searches": linear[touch.UPDATES],
                 "in vain": linear[touch.IN_VAIN],
-                "levels a search, linear": linear[touch.EXAMINED] / searches,
+                "levels, linear": linear[touch.EXAMINED] / searches,
                 "longest": linear[touch.LONGEST],
-                "words a search, bitmap": by_bitmap[touch.WORDS] / searches,
-                "linear [ns/message]": compared.reading(LINEAR).ns,
-                "bitmap [ns/message]": compared.reading(BITMAP).ns,
-                "ratio": f"{ratio.value:.3f} ({ratio.low:.3f} to {ratio.high:.3f})" if ratio.value else ratio.why,
+                "words, bitmap": by_bitmap[touch.WORDS] / searches,
+                "linear [ns]": compared.reading(LINEAR).ns,
+                "bitmap [ns]": compared.reading(BITMAP).ns,
+                "ratio": ratio.value,
+                "95 %": ratio.why or f"{ratio.low:.2f}–{ratio.high:.2f}",
             }
         )
     return pd.DataFrame(rows)
