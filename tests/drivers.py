@@ -135,7 +135,7 @@ def look_up(index, references, nodes, back):
 @kernel
 def put_block(tree, side, key, handle):
     """Make the block of a key non-empty, as a book does; return its place, 0 if the tree is full."""
-    leaf = price_tree.recent_leaf(tree, side, key)
+    leaf = price_tree.find_leaf(tree, side, key)
     if leaf == _0:
         leaf = price_tree.descend(tree, side, key)
         if leaf == _0:

@@ -20,7 +20,8 @@ from photonlab.machine.bits import prefetch_write
 from photonlab.machine.jit import kernel
 from photonlab.machine.memory import huge_array
 
-_0, _1, _2, _16, _32 = (np.uint64(i) for i in (0, 1, 2, 16, 32))
+_0, _1, _2, _6, _16, _32 = (np.uint64(i) for i in (0, 1, 2, 6, 16, 32))
+_DOLLAR, _MASK33 = np.uint64(10_000), np.uint64((1 << 33) - 1)
 _MASK32 = np.uint64(0xFFFFFFFF)
 _NODE_SHIFT = np.uint64(2)  # 4 words of 32 bits to the node
 
@@ -98,6 +99,17 @@ def make_book(pages=1 << 24, levels=1 << 24, tree_nodes=1 << 22) -> Book:
 def key_of(side, price):
     """Return the key of a price on a side: the lower, the better."""
     return price ^ (((side & _1) - _1) & _MASK32)
+
+
+@kernel(inner=True)
+def position_of(side, price):
+    """Return where a price stands in the tree of its side: the lower, the better.
+
+    A block of the tree is 64 units of position, and is to hold one level. From a dollar on prices tick by a penny, 100
+    units of 0.0001, so that a position is the price itself; below, by one unit, which therefore takes a whole block.
+    """
+    spread = price << _6 if price < _DOLLAR else price + _DOLLAR * np.uint64(63)
+    return spread ^ (((side & _1) - _1) & _MASK33)
 
 
 @kernel(inner=True)
@@ -190,10 +202,11 @@ def add_order(book, entry, reference, side, shares, price):
     words, tree = book.words, book.tree
     key = key_of(side, price)
     improved = False
-    leaf = price_tree.recent_leaf(tree, side, key)
+    position = position_of(side, price)
+    leaf = price_tree.find_leaf(tree, side, position)
     if leaf == _0:
-        leaf = price_tree.descend(tree, side, key)
-    place = price_tree.place_in(leaf, key)
+        leaf = price_tree.descend(tree, side, position)
+    place = price_tree.place_in(leaf, position)
     level = np.uint64(tree.children[place])
     if level == _0 or np.uint64(words[word_at(level) + KEY]) != key:
         level = _level(book, side, key, place)

@@ -1,15 +1,15 @@
 """The hierarchical bitmap over price levels: a sparse 64-ary tree of 5 floors over all 2^32 prices.
 
-Prices are turned into keys of which the lowest is the best: the price itself for asks, its complement for bids, so
-that one code serves both sides and the best is always the lowest set bit. The low 6 bits of a key are left to its
-block: a block of 64 raw prices (0.0064) holds one penny price at most, and a short chain of levels in order where
-ticks are finer. Above it each node has one bitmap word and 64 children: bit i is set when something lives below
-child i. The lowest floor's children are blocks (level handles), the others' are nodes. Best, insertion and removal
-therefore touch one word, and climb only when a word becomes empty or stops being empty.
+Where a price stands in the tree is its position: the lower, the better, on both sides, so that one code serves both
+and the best is always the lowest set bit. The low 6 bits of a position are left to its block, which holds one level
+as a rule and a short chain of levels, in order, where ticks are finer (`kernels/book.py` turns prices into positions
+such that this is rare). Above it each node has one bitmap word and 64 children: bit i is set when something lives
+below child i. The lowest floor's children are blocks (level handles), the others' are nodes. Best, insertion and
+removal therefore touch one word, and climb only when a word becomes empty or stops being empty.
 
-Each book side remembers its 4 last lowest-floor nodes, so that a price near the touch is found without descending. A
-node that becomes empty is kept, for a level that flickers; `sweep` gives the empty ones back, and the nodes above them,
-once a quarter of all nodes are such, or when there are no others left.
+Each book side remembers up to 4 trunks, nodes of the second floor, each of which covers 26 dollars: a price is found
+with two loads, without descending from the root. A node that becomes empty is kept, for a level that flickers;
+`sweep` gives the empty ones back when they are many.
 """
 
 from typing import NamedTuple
@@ -24,12 +24,13 @@ from photonlab.machine.memory import huge_array
 BLOCK_BITS = np.uint64(6)
 FLOORS = 5  # of 6 bits each above the block: 30 bits, of which a 32-bit price needs 26
 _FLOORS = np.uint64(FLOORS)
+_LEAF_SHIFT, _TRUNK_SHIFT = np.uint64(12), np.uint64(18)
 _STEP, _LOW = np.uint64(6), np.uint64(63)
 _0, _1, _2, _3, _32, _64 = (np.uint64(i) for i in (0, 1, 2, 3, 32, 64))
 
 # A book side's record: 8 words of uint64, one cache line
 SIDE_WORDS = 8
-BEST_KEY, BEST_LEVEL, ROOT, NAME, RECENT = (np.uint64(i) for i in range(5))
+BEST_KEY, BEST_LEVEL, ROOT, NAME, TRUNKS = (np.uint64(i) for i in range(5))
 NO_KEY = np.uint64(1 << 32)  # the best key of an empty side: worse than any price
 _SIDE_SHIFT = np.uint64(3)
 
@@ -48,12 +49,12 @@ class PriceTree(NamedTuple):
     parent : ndarray of uint32, shape (nodes,)
         Parent node << 6 | place in it; 0 for a root.
     prefix : ndarray of uint32, shape (nodes,)
-        Of a lowest-floor node: its keys >> 12; for others unused.
+        Of a lowest-floor node: its positions >> 12; for others unused.
     owner : ndarray of uint32, shape (nodes,)
         Of a lowest-floor node in use: its book side + 1; for others 0.
     nodes : pool.Pool
     sides : ndarray of uint64, shape (8 * sides,)
-        A book side's best key and level, root, symbol, and 4 recent lowest-floor nodes (prefix + 1 << 32 | node).
+        A book side's best key and level, root, whether it is named, and 4 trunks (position >> 18 + 1 << 32 | node).
     state : ndarray of uint64, shape (1,)
         Lowest-floor nodes that are kept empty.
     """
@@ -91,31 +92,32 @@ def side_at(side):
 
 
 @kernel(inner=True)
-def recent_at(side, key):
-    """Return the index of the record word that may remember the lowest-floor node of `key`."""
-    return (side << _SIDE_SHIFT) + RECENT + ((key >> (BLOCK_BITS + _STEP)) & _3)
+def trunk_at(side, position):
+    """Return the index of the record word that may hold the trunk above `position`."""
+    return (side << _SIDE_SHIFT) + TRUNKS + ((position >> _TRUNK_SHIFT) & _3)
 
 
 @kernel(inner=True)
-def recent_leaf(tree, side, key):
-    """Return the lowest-floor node of `key` if its side remembers it, else 0."""
-    word = tree.sides[recent_at(side, key)]
-    if word >> _32 == (key >> (BLOCK_BITS + _STEP)) + _1:
-        return word & np.uint64(0xFFFFFFFF)
-    return _0
+def find_leaf(tree, side, position):
+    """Return the lowest-floor node of `position` if its trunk is remembered and has it, else 0."""
+    word = tree.sides[trunk_at(side, position)]
+    if word >> _32 != (position >> _TRUNK_SHIFT) + _1:
+        return _0
+    trunk = word & np.uint64(0xFFFFFFFF)
+    return np.uint64(tree.children[(trunk << _STEP) | ((position >> _LEAF_SHIFT) & _LOW)])
 
 
 @kernel(inner=True)
-def place_in(leaf, key):
-    """Return the index in `children` of the block of `key`."""
-    return (leaf << _STEP) | ((key >> BLOCK_BITS) & _LOW)
+def place_in(leaf, position):
+    """Return the index in `children` of the block of `position`."""
+    return (leaf << _STEP) | ((position >> BLOCK_BITS) & _LOW)
 
 
 @kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def descend(tree, side, key):
-    """Return the lowest-floor node of `key`, made if need be, and remember it; 0 if the pool of nodes is exhausted."""
+def descend(tree, side, position):
+    """Return the lowest-floor node of `position`, made if need be, and remember its trunk; 0 if no node is left."""
     record = side_at(side)
-    node = tree.sides[record + ROOT]
+    node, trunk = tree.sides[record + ROOT], _0
     if node == _0:
         node = _fresh(tree, _0)
         if node == _0:
@@ -124,7 +126,8 @@ def descend(tree, side, key):
         tree.sides[record + BEST_KEY] = NO_KEY
     floor = _FLOORS - _1
     while floor != _0:
-        at = (node << _STEP) | ((key >> (BLOCK_BITS + _STEP * floor)) & _LOW)
+        trunk = node
+        at = (node << _STEP) | ((position >> (BLOCK_BITS + _STEP * floor)) & _LOW)
         child = np.uint64(tree.children[at])
         if child == _0:
             child = _fresh(tree, at)
@@ -133,11 +136,11 @@ def descend(tree, side, key):
             tree.children[at] = child
             if floor == _1:
                 tree.owner[child] = side + _1
-                tree.prefix[child] = key >> (BLOCK_BITS + _STEP)
+                tree.prefix[child] = position >> _LEAF_SHIFT
                 tree.state[IDLE] += _1
         node = child
         floor -= _1
-    tree.sides[recent_at(side, key)] = ((key >> (BLOCK_BITS + _STEP)) + _1) << _32 | node
+    tree.sides[trunk_at(side, position)] = ((position >> _TRUNK_SHIFT) + _1) << _32 | trunk
     return node
 
 
@@ -251,10 +254,7 @@ def sweep(tree):
         if tree.owner[node] == 0 or tree.bits[node] != _0:
             continue
         record = side_at(np.uint64(tree.owner[node]) - _1)
-        key = np.uint64(tree.prefix[node]) << (BLOCK_BITS + _STEP)
-        recent = recent_at(np.uint64(tree.owner[node]) - _1, key)
-        if tree.sides[recent] & np.uint64(0xFFFFFFFF) == node:
-            tree.sides[recent] = _0
+        remembered = trunk_at(np.uint64(tree.owner[node]) - _1, np.uint64(tree.prefix[node]) << _LEAF_SHIFT)
         tree.state[IDLE] -= _1
         while node != _0 and tree.bits[node] == _0:
             at = np.uint64(tree.parent[node])
@@ -262,6 +262,8 @@ def sweep(tree):
                 tree.sides[record + ROOT] = _0
             else:
                 tree.children[at] = np.uint32(0)
+            if tree.sides[remembered] & np.uint64(0xFFFFFFFF) == node:
+                tree.sides[remembered] = _0
             tree.owner[node] = np.uint32(0)
             pool.give(tree.nodes, node)
             node = at >> _STEP

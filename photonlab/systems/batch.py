@@ -158,8 +158,8 @@ def look_ahead(batch, book, data, end, gone, come, replaced):
         place = _0
         if at + _PRICE_END <= end:
             side = side_of(data, at)
-            key = books.key_of(side, load_be32(data, at + ADDED_PRICE))
-            place = price_tree.place_in(price_tree.recent_leaf(book.tree, side, key), key)
+            position = books.position_of(side, load_be32(data, at + ADDED_PRICE))
+            place = price_tree.place_in(price_tree.find_leaf(book.tree, side, position), position)
             prefetch(children, place)
         batch.places[i] = place
         k += _1
@@ -180,10 +180,17 @@ def look_ahead(batch, book, data, end, gone, come, replaced):
         at = batch.messages[i] & OFFSET
         node = order_index.node_at(book.index, batch.entries[i], load_be64(data, at + REFERENCE))
         side = np.uint64(words[books.word_at(books.level_of(book, node)) + books.SIDE])
-        key = books.key_of(side, load_be32(data, at + NEW_PRICE))
-        place = price_tree.place_in(price_tree.recent_leaf(book.tree, side, key), key)
+        position = books.position_of(side, load_be32(data, at + NEW_PRICE))
+        place = price_tree.place_in(price_tree.find_leaf(book.tree, side, position), position)
         prefetch(children, place)
         batch.places[i] = place
+        k += _1
+    k = _0
+    while k < gone:  # the places of the orders' levels, should they become empty
+        level = books.word_at(np.uint64(words[books.word_at(batch.gone[k]) + books.LEVEL]))
+        place = np.uint64(words[level + books.PLACE])
+        prefetch(children, place)
+        prefetch(book.tree.bits, place >> np.uint64(6))
         k += _1
     k = _0
     while k < come:  # the last orders in those levels' queues
