@@ -106,6 +106,10 @@ def test_replays_in_every_way_have_one_outcome(today):
 
 def test_throughput_of_both_loops(today, style):
     one = throughput.measure(today, 3)
+    assert one.row(throughput.FULL)["value"] is None and "20,000 messages" in one.row(throughput.FULL)["note"]
+    assert one.first_pass()["value"] is one.ratio(throughput.FULL, throughput.PUBLISHED)["value"] is None
+    assert "20,000 messages" in throughput.sentence(one) + throughput.memory_sentence(one)
+    one = replace(one, day=replace(today, messages=day.FEWEST))
     assert set(one.comparison.variants) == {f"{n}{m}" for n in throughput.LOOPS for m in ("", ", untouched memory")}
     row = one.row(throughput.FULL)
     assert row["low"] <= row["value"] <= row["high"] and row["unit"] == "M msg/s"
@@ -119,14 +123,14 @@ def test_throughput_of_both_loops(today, style):
     assert set(counted)
 
 
-def throughput_of(full, published, cold, faults=(5, 0), memory=1 << 20):
+def throughput_of(full, published, cold, faults=(5, 0), used=1 << 20):
     series = {"full book": full, "published loop": published}
     series |= {"full book, untouched memory": cold, "published loop, untouched memory": published}
     return throughput.Throughput(
-        day.Day("small", "", np.zeros(0, np.uint8), 1),
+        day.Day("small", "", np.zeros(0, np.uint8), day.FEWEST),
         compared(**{name.replace(" ", "_"): values for name, values in series.items()}),
-        {"full book, untouched memory": faults[0], "full book": faults[1]},
-        {"full book": memory, "published loop": memory},
+        {f"{loop}, untouched memory": faults[0] for loop in throughput.LOOPS} | dict.fromkeys(throughput.LOOPS, faults[1]),
+        {"full book": used, "published loop": used},
         {},
     )
 
@@ -151,13 +155,13 @@ def test_sentence_on_the_loops_whichever_wins(full, published, words):
 def test_sentence_on_memory_whichever_way(cold, words):
     one = throughput_of([50, 50, 50], [50, 50, 50], cold)
     assert words in throughput.memory_sentence(one)
-    assert one.first_pass["value"] == pytest.approx(np.median(cold) / 50)
-    assert "5 page faults against 0" in one.first_pass["note"]
+    assert one.first_pass()["value"] == pytest.approx(np.median(cold) / 50)
+    assert "5 page faults against 0" in one.first_pass()["note"]
 
 
 def test_unknown_memory_is_no_figure():
-    one = throughput_of([50, 50, 50], [50, 50, 50], [60, 60, 60], memory=0)
-    assert one.first_pass["value"] is None and "does not tell" in one.first_pass["note"]
+    one = throughput_of([50, 50, 50], [50, 50, 50], [60, 60, 60], used=0)
+    assert one.first_pass()["value"] is None and "does not tell" in one.first_pass()["note"]
     assert "does not tell" in throughput.memory_sentence(one)
 
 
@@ -222,9 +226,9 @@ def test_headline_against_its_table_and_ours():
 # -- stages --------------------------------------------------------------------------------------------------
 
 
-def stages_of(framing, decoding, whole):
+def stages_of(framing, decoding, whole, messages=day.FEWEST):
     series = {"framing": framing, "framing_and_decoding": decoding, "whole_replay": whole}
-    return stages.Stages(day.Day("small", "", np.zeros(0, np.uint8), 1), compared(**series))
+    return stages.Stages(day.Day("small", "", np.zeros(0, np.uint8), messages), compared(**series))
 
 
 def test_a_stage_costs_what_it_adds():
@@ -241,6 +245,14 @@ def test_a_stage_may_add_nothing_or_less(style):
     assert "**framing**" in stages.sentence(one)
     figures._check_labels(stages.chart([one]), "stages")
     assert len(stages.table([one])) == 4
+
+
+def test_stages_of_a_short_day_are_no_figures(style):
+    one = stages_of([2, 2, 2], [6, 6, 6], [40, 40, 40], messages=1000)
+    assert one.share("book")["value"] is None and "1,000 messages" in one.time("total")["note"]
+    assert "1,000 messages" in stages.sentence(one)
+    assert stages.table([one])["small [ns]"].tolist() == [None] * 4
+    stages.chart([one])
 
 
 def test_stages_of_a_day_see_the_same_messages(today):
@@ -267,7 +279,7 @@ def touch_of(linear, bitmap, times):
 
 
 def test_touch_sentence_whichever_way():
-    linear, by_bitmap = [4, 1000, 900, 1, 900, 0, 0, 5, 100], [4, 4, 1, 1, 1, 12, 0, 5, 100]
+    linear, by_bitmap = [4, 1000, 900, 1, 900, 0, 0, 5, 10_000], [4, 4, 1, 1, 1, 12, 0, 5, 10_000]
     dear = touch_of(linear, by_bitmap, {"linear": [50, 50, 51], "bitmap": [40, 40, 40]})
     assert dear.row("linear")["value"] == 250 and dear.row("bitmap")["value"] == 1
     text = touch_search.sentence(dear)
@@ -276,6 +288,8 @@ def test_touch_sentence_whichever_way():
     assert "takes less time" in touch_search.sentence(cheap)
     equal = touch_of(linear, by_bitmap, {"linear": [39, 40, 41], "bitmap": [40, 40, 40]})
     assert "neither more nor less time" in touch_search.sentence(equal)
+    short = touch_of([*linear[:8], 99], [*by_bitmap[:8], 99], {"linear": [39, 40, 41], "bitmap": [40, 40, 40]})
+    assert short.effect["value"] is None and "has 99 messages" in touch_search.sentence(short)
 
 
 def test_nothing_to_search(style):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from photonlab.errors import UserError
-from photonlab.kernels.framing import walk
+from photonlab.kernels.framing import refuse_zero_prefixes, walk
 from photonlab.lab import claims
 from photonlab.lab.notebook import input_file
 from photonlab.machine.memory import as_bytes_array
@@ -17,6 +17,10 @@ from photonlab.systems.replayer import Replayer
 from photonlab.systems.scorecard import CLASSES
 
 _BYTES_A_MESSAGE = 40  # prefix included; few feeds have longer ones on average
+
+
+FEWEST = 100_000
+"""A day of fewer messages is over before a comparison of replays could tell much but the cost of calling them."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,13 @@ class Day:
     about: str
     data: np.ndarray
     messages: int
+
+    @property
+    def too_short(self) -> str:
+        """Why no time is recorded of a replay of this day; empty if one is."""
+        if self.messages >= FEWEST:
+            return ""
+        return f"the input has {self.messages:,} messages; a comparison of replays needs {FEWEST:,} or more"
 
 
 def days(itch, small, wide, seed, most_messages):
@@ -90,6 +101,7 @@ def _from_file(path: Path, most_messages: int) -> Day:
     else:
         data = np.fromfile(path, np.uint8, count=limit)
     data = as_bytes_array(data)
+    refuse_zero_prefixes(data)
     messages = int(walk(data, 0)[0])
     if not messages:
         raise UserError(f"{path}: no whole message of ITCH 5.0 behind its length")

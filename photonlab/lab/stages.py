@@ -40,12 +40,17 @@ class Stages:
     def time(self, stage) -> dict:
         """Arguments of `record`: ns a message of a stage, or of "total"."""
         series = self.comparison["whole replay"].per_op if stage == "total" else self.costs[STAGES.index(stage)]
-        return {**_median(series), "unit": "ns", "note": f"{self.day.name}; {self.comparison.note}"}
+        return self._row(series, "ns")
 
     def share(self, stage) -> dict:
         """Arguments of `record`: a stage's share of the whole in %."""
         series = 100 * self.costs[STAGES.index(stage)] / self.comparison["whole replay"].per_op
-        return {**_median(series), "unit": "%", "note": f"{self.day.name}; {self.comparison.note}"}
+        return self._row(series, "%")
+
+    def _row(self, series, unit):
+        if self.day.too_short:
+            return {"value": None, "unit": unit, "note": self.day.too_short}
+        return {**_median(series), "unit": unit, "note": f"{self.day.name}; {self.comparison.note}"}
 
 
 def _median(series):
@@ -97,9 +102,9 @@ def table(measured):
         row = {"stage": stage}
         for one in measured:
             time = one.time(stage)
-            share = {"value": 100.0} if stage == "total" else one.share(stage)
-            row[f"{one.day.name} [ns]"] = f"{time['value']:.2f} ({time['low']:.2f} to {time['high']:.2f})"
-            row[f"{one.day.name} [%]"] = share["value"]
+            told = None if time["value"] is None else f"{time['value']:.2f} ({time['low']:.2f} to {time['high']:.2f})"
+            row[f"{one.day.name} [ns]"] = told
+            row[f"{one.day.name} [%]"] = 100.0 if stage == "total" else one.share(stage)["value"]
         row["published [ns]"] = published.figure("time", stage).value
         row["published [%]"] = 100.0 if stage == "total" else published.figure("share", stage).value
         rows.append(row)
@@ -118,7 +123,7 @@ def chart(measured):
     matplotlib.figure.Figure
     """
     published = claims.by_id()["F3"]
-    bars = [(one.day.name, [one.share(stage)["value"] for stage in STAGES]) for one in measured]
+    bars = [(one.day.name, [one.share(stage)["value"] or 0.0 for stage in STAGES]) for one in measured]
     bars.append(("published", [published.figure("share", stage).value for stage in STAGES]))
     fig, axes = plt.subplots(figsize=(5.8, 0.55 * len(bars) + 1.3))
     for place, (_, shares) in enumerate(bars):
@@ -150,6 +155,8 @@ def sentence(one):
     str
         Markdown.
     """
+    if one.day.too_short:
+        return f"Nothing can be said of the {one.day.name} day: {one.day.too_short}."
     time = {stage: one.time(stage)["value"] for stage in (*STAGES, "total")}
     share = {stage: one.share(stage)["value"] for stage in STAGES}
     largest = max(share, key=share.get)

@@ -48,8 +48,8 @@ class Throughput:
     def row(self, name) -> dict:
         """Arguments of `record`: messages a second, with the interval of the time turned round."""
         reading = self.comparison.reading(name)
-        if reading.ns is None:
-            return {"value": None, "unit": "M msg/s", "note": reading.text}
+        if reading.ns is None or self.day.too_short:
+            return {"value": None, "unit": "M msg/s", "note": self.day.too_short or reading.text}
         rates = {key: 1e3 / ns for key, ns in (("value", reading.ns), ("low", reading.high), ("high", reading.low))}
         return {**rates, "unit": "M msg/s", "note": f"{self.day.name}; {self.comparison.note}"}
 
@@ -58,13 +58,18 @@ class Throughput:
         reading = self.comparison.reading(name)
         return 1e3 / (reading.ns or reading.floor_ns)
 
-    @property
-    def first_pass(self) -> dict:
+    def ratio(self, over, under) -> dict:
+        """Arguments of `record`: time of one variant over that of another."""
+        if self.day.too_short:
+            return {"value": None, "unit": "×", "note": self.day.too_short}
+        return self.comparison.ratio(over, under).row
+
+    def first_pass(self, loop=FULL) -> dict:
         """Arguments of `record` for claim R13: time on untouched memory over time on memory touched beforehand."""
-        cold, warm = self.faults[f"{FULL}, {COLD}"], self.faults[FULL]
-        if not self.memory[FULL]:
+        cold, warm = self.faults[f"{loop}, {COLD}"], self.faults[loop]
+        if not self.memory[loop]:
             return {"value": None, "unit": "×", "note": "the system does not tell which pages a pass uses (mincore)"}
-        row = self.comparison.ratio(f"{FULL}, {COLD}", FULL).row
+        row = self.ratio(f"{loop}, {COLD}", loop)
         note = f"{self.day.name}: {number(cold)} page faults against {number(warm)}"
         return row | {"note": row["note"] or note}
 
@@ -207,6 +212,8 @@ def sentence(one):
     str
         Markdown.
     """
+    if one.day.too_short:
+        return f"Nothing can be said of the {one.day.name} day: {one.day.too_short}."
     ratio = one.comparison.ratio(FULL, PUBLISHED)
     full, published = (one.rate(name) for name in (FULL, PUBLISHED))
     head = (
@@ -224,7 +231,7 @@ def sentence(one):
 
 
 def memory_sentence(one):
-    """Say what touching the memory beforehand does on one day (claim R13).
+    """Say what touching the memory beforehand does to each loop on one day (claim R13).
 
     Parameters
     ----------
@@ -235,13 +242,17 @@ def memory_sentence(one):
     str
         Markdown.
     """
-    row, faults = one.first_pass, one.faults
+    return f"On the {one.day.name} day: " + "; ".join(_memory(one, loop) for loop in LOOPS) + "."
+
+
+def _memory(one, loop):
+    row, faults = one.first_pass(loop), one.faults
     if row["value"] is None:
-        return f"On the {one.day.name} day: {row['note']}."
-    cold, warm = number(faults[f"{FULL}, {COLD}"]), number(faults[FULL])
+        return f"nothing can be said of the {loop}, because {row['note']}"
+    cold, warm = number(faults[f"{loop}, {COLD}"]), number(faults[loop])
     side = "helps" if row["low"] > 1 else "does harm" if row["high"] < 1 else "makes no difference that can be told"
     return (
-        f"On the {one.day.name} day touching the book's {one.memory[FULL] / 2**20:,.0f} MiB beforehand {side}: a first "
-        f"pass takes **{row['value']:.2f}×** as long on untouched memory ({row['low']:.2f} to {row['high']:.2f}), with "
-        f"{cold} page faults against {warm}."
+        f"touching the {one.memory[loop] / 2**20:,.0f} MiB of the {loop} beforehand {side}, a first pass takes "
+        f"**{row['value']:.2f}×** as long on untouched memory ({row['low']:.2f} to {row['high']:.2f}), with {cold} "
+        f"page faults against {warm}"
     )

@@ -13,6 +13,8 @@ from photonlab.lab.figures import COLOURS, MUTED
 from photonlab.systems import touch
 
 LINEAR, BITMAP = "linear", "bitmap"
+FEWEST = 10_000
+"""Messages of an instrument from which a comparison of its replays tells more than the cost of calling them."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,10 @@ class TouchSearch:
         """Arguments of `record` for claim F10: time by linear search over time by bitmap, of the busiest instrument."""
         if not self.comparisons:
             return {"value": None, "unit": "×", "note": "no instrument's prices fit the array"}
+        messages = self.tallies[BITMAP][0][touch.MESSAGES]
+        if messages < FEWEST:
+            note = f"the busiest instrument has {messages:,} messages; a comparison needs {FEWEST:,} or more"
+            return {"value": None, "unit": "×", "note": note}
         return next(iter(self.comparisons.values())).ratio(LINEAR, BITMAP).row
 
 
