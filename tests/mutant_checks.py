@@ -1,0 +1,224 @@
+"""What finds planted bugs: rooms and replay against their oracles, on little input that reaches every rule.
+
+Only for tests/mutants.py, which runs it in the planted package without a compiler; the rooms' own tests do far more.
+"""
+
+import random
+from itertools import pairwise
+
+import numpy as np
+
+from photonlab.kernels import book_views, hashing, order_index, pool, price_tree
+from photonlab.systems.replayer import Replayer
+from tests import drivers
+from tests.oracle import book as oracle
+from tests.oracle import itch, streams
+from tests.oracle import map as map_oracle
+from tests.replays import queue_of, rows_of
+
+CAPACITY = {"pages": 1 << 9, "levels": 1 << 9, "tree_nodes": 1 << 10}
+LOCATES = 4
+
+
+def check_all(books_first):
+    """Run all checks, those first which a bug of a room is likely to fail."""
+    rooms = [check_map, check_pool, check_index, check_tree]
+    replay = [check_rules, check_streams, check_prices, check_chunks]
+    for check in replay + rooms if books_first else rooms + replay:
+        check()
+
+
+def check_map():
+    keys = [map_oracle.keys_at((13 + n % 4) % 16, 16, 12)[n] for n in range(12)]
+    for seed, largest in ((1, 16), (2, 16), (3, 64)):
+        draw = random.Random(seed)
+        table, twin = hashing.make_map(largest, min(largest, 16)), map_oracle.Map(largest - 1)
+        mine = keys if seed == 1 else list(range(2 * largest))
+        for n in range(600):
+            key = draw.choice(mine)
+            if draw.random() < (0.8 if n < 200 else 0.45):
+                assert bool(hashing.insert(table, np.uint64(key), np.uint64(n + 1))) == bool(twin.insert(key, n + 1))
+            else:
+                assert int(hashing.remove(table, np.uint64(key))) == twin.remove(key)
+            assert int(table.state[hashing.USED]) == len(twin.members)
+            if n % 4 == 0:
+                assert all(int(hashing.find(table, np.uint64(key))) == twin.find(key) for key in mine)
+    table = hashing.make_map(1 << 10, 2)
+    for key in range(400):
+        assert hashing.insert(table, np.uint64(key), np.uint64(1))
+    assert sum(int(hashing.probes(table, np.uint64(key))) for key in range(400)) < 800
+
+
+def check_pool():
+    slots = pool.make_pool(6)
+    taken = [int(pool.take(slots)) for _ in range(7)]
+    assert taken == [1, 2, 3, 4, 5, 0, 0]
+    for slot in (2, 4, 5):
+        pool.give(slots, np.uint64(slot))
+    assert [int(pool.take(slots)) for _ in range(4)] == [5, 4, 2, 0]
+
+
+def check_index():
+    draw, live = random.Random(1), set()
+    index, marks = order_index.make_order_index(64), np.zeros(16 * 64, np.bool_)
+    references = [*range(20), *(n << 14 for n in range(30)), 2**53 + 1, 2**63 + 1, 2**64 - 1]
+    for _ in range(600):
+        reference = draw.choice(references)
+        nodes = np.zeros(1, np.uint64)
+        drivers.toggle(index, marks, np.array([reference], np.uint64), nodes)
+        live ^= {reference}
+        assert nodes[0] and bool(marks[int(nodes[0])]) == (reference in live)
+        there = np.array(sorted(live), np.uint64)
+        nodes, back = np.zeros((2, len(there)), np.uint64)
+        drivers.look_up(index, there, nodes, back)
+        assert back.tolist() == there.tolist() and sorted(nodes.tolist()) == np.flatnonzero(marks).tolist()
+    for reference in live:
+        drivers.toggle(index, marks, np.array([reference], np.uint64), np.zeros(1, np.uint64))
+    assert not marks.any() and not index.directory.state[hashing.USED]
+    assert index.page_pool.state[pool.LIVE] == index.chunk_pool.state[pool.LIVE] == 0
+
+
+def check_tree():
+    tree, blocks, draw = price_tree.make_price_tree(1 << 10, 2), [{}, {}], random.Random(2)
+    for n in range(400):
+        side = draw.randrange(2)
+        key = draw.choice((draw.getrandbits(32), draw.randrange(1 << 14), draw.randrange(4) << draw.randrange(6, 30)))
+        mine = blocks[side]
+        if key >> 6 not in mine and (n < 100 or draw.random() < 0.5):
+            place = int(drivers.put_block(tree, np.uint64(side), np.uint64(key), np.uint64((key >> 6) + 1)))
+            assert place
+            mine[key >> 6] = place
+        elif mine:
+            best = min(mine)
+            after = int(drivers.take_block(tree, np.uint64(mine.pop(best))))
+            assert after == (min(mine) + 1 if mine else 0)
+        if n % 50 == 49:
+            drivers.sweep_tree(tree)
+            needed = {(s, f, block >> 6 * f) for s in (0, 1) for block in blocks[s] for f in range(1, 6)}
+            assert int(tree.nodes.state[pool.LIVE]) == len(needed) and not tree.state[price_tree.IDLE]
+        for side in (0, 1):
+            walked, place = [], blocks[side][min(blocks[side])] if blocks[side] else 0
+            while place:
+                walked.append(int(tree.children[int(place)]) - 1)
+                place = price_tree.next_block(tree, np.uint64(int(place)))
+                assert len(walked) < 2_000
+            assert walked == sorted(blocks[side])
+    for shift in (12, 18, 24):  # what a side remembers of nodes that were swept and are others now
+        tree = price_tree.make_price_tree(1 << 10, 2)
+        for side, first in ((0, 0), (1, 8), (0, 0), (1, 20)):
+            put = {n << shift: np.uint64(side) for n in range(first, first + 4)}
+            places = [drivers.put_block(tree, side, np.uint64(key), np.uint64(7)) for key, side in put.items()]
+            assert len({int(place) for place in places}) == 4
+            assert all(int(price_tree.next_block(tree, a)) == int(b) for a, b in pairwise(places))
+            for place in places[: 4 if side == 0 else 0]:
+                drivers.take_block(tree, place)
+            drivers.sweep_tree(tree)
+
+
+def replayed(data, look_ahead=True, cuts=()):
+    done = Replayer(look_ahead=look_ahead, capacity=CAPACITY)
+    edges = [0, *cuts, len(data)]
+    for begin, end in pairwise(edges):
+        done.feed(data[begin:end])
+    return done
+
+
+def compare(data, **options):
+    """Hold a replay against the oracle, queue by queue; of few instruments, for the views are slow here."""
+    done, book = replayed(data, **options), oracle.Book()
+    walk = book.feed(data)
+    feed = done.feed_state
+    assert done.position == walk.consumed and done.ended == walk.ended
+    assert {chr(n): int(feed.counts[n]) for n in np.flatnonzero(feed.counts)} == dict(book.counts)
+    unknown = {chr(n): int(feed.unknown_reference[n]) for n in np.flatnonzero(feed.unknown_reference)}
+    assert unknown == dict(book.unknown_reference)
+    odd = {name: n for name, n in done.anomalies.items() if n and name not in ("unknown_reference", "after_end")}
+    assert odd == {name: n for name, n in book.anomalies.items() if n and name != "short_tail"}
+    assert {int(n): int(feed.volume[n]) for n in np.flatnonzero(feed.volume)} == oracle.nonzero(book.volume)
+    names = {int(n): oracle.text(int(feed.names[n]).to_bytes(8, "big")) for n in np.flatnonzero(feed.names)}
+    assert names == book.names
+    assert done.live_orders == len(book.orders)
+    levels = 0
+    for locate in book.locates():
+        assert locate < LOCATES
+        for offset, side in enumerate("BS"):
+            number = 2 * locate + offset
+            expected = book.depth(locate, side)
+            levels += len(expected)
+            assert rows_of(book_views.depth, feed.book, number) == expected
+            assert queue_of(feed.book, number) == book.queue(locate, side)
+    assert int(feed.book.levels.state[pool.LIVE]) == levels
+    pages = {(reference >> 2 | (reference & 3) << 62) >> 4 for reference in book.orders}
+    assert int(feed.book.index.page_pool.state[pool.LIVE]) == len(pages)
+    assert int(feed.book.index.chunk_pool.state[pool.LIVE]) == len({page >> 8 for page in pages})
+    return done
+
+
+def add(reference, side, shares, price, locate=1, stock=b"X"):
+    return itch.encode(
+        "A", stock_locate=locate, order_reference_number=reference, buy_sell_indicator=side, shares=shares,
+        price=price, stock=stock,
+    )  # fmt: skip
+
+
+def message(kind, reference=0, **fields):
+    if reference:
+        fields["original_order_reference_number" if kind == "U" else "order_reference_number"] = reference
+    return itch.encode(kind, stock_locate=1, **fields)
+
+
+def check_rules():
+    """The examples of traps 1 to 4."""
+    market = [message("S", event_code=b"Q"), message("Q", cross_type=b"O", cross_shares=5)]
+    three = [add(1, b"S", 100, 10), add(2, b"S", 50, 10), add(3, b"S", 7, 12)]
+    states = [
+        [],
+        [message("S", event_code=b"M")],
+        [message("H", trading_state=b"H")],
+        [message("h", operational_halt_action=b"H")],
+    ]
+    for rest in (
+        [message("U", 1, new_order_reference_number=9, shares=30, price=10)],
+        [message("U", 1, new_order_reference_number=2, shares=30, price=11)],
+        [message("U", 8, new_order_reference_number=9, shares=30, price=11)],
+        [message("E", 1, executed_shares=30), message("E", 1, executed_shares=70), message("E", 1, executed_shares=1)],
+        [message("E", 2, executed_shares=51), message("X", 1, canceled_shares=500), message("D", 3)],
+        [message("C", 1, executed_shares=30, printable=p, execution_price=12) for p in (b"Y", b"N")],
+        [message("X", 1, canceled_shares=30), message("D", 2), message("D", 2)],
+        [add(1, b"B", 5, 9), add(2, b"S", 5, 10)],
+        [message("R", stock=b"NEW"), add(4, b"B", 5, 9, stock=b"OTHER")],
+        [b"zz", three[0] + b"\0", message("D", 1)[:-1], add(6, b"?", 1, 1)],
+        *([*market, *state, add(4, b"B", 1, price)] for state in states for price in (9, 10, 11)),
+        [*market, add(4, b"B", 1, 11), add(5, b"B", 1, 12), message("D", 4), message("D", 5), add(4, b"B", 1, 10)],
+    ):
+        compare(itch.frame([*three, *rest]))
+        compare(itch.frame([*three, *rest]) + b"\0\0" + itch.frame(three), look_ahead=False)
+    for first, second in ((b"B", b"S"), (b"S", b"B")):
+        compare(itch.frame([*market, add(1, first, 1, 10), add(2, second, 1, 10)]))
+
+
+def check_streams():
+    for seed, options in enumerate(({}, {"spread": 40}, {"spread": 3000}, {"faults": 0.2})):
+        data = streams.long_stream(seed, 500, instruments=LOCATES, **options)
+        compare(data, look_ahead=bool(seed % 2))
+
+
+def check_prices():
+    """Sub-penny chains; then far-away prices without end, which need the sweep."""
+    draw, live, messages = random.Random(5), [], []
+    for n in range(1, 1_200):
+        price = 6_400 + draw.randrange(64) if n < 300 else draw.getrandbits(32)
+        messages.append(add(n, draw.choice((b"B", b"S")), 1 + n % 7, price, locate=draw.randrange(LOCATES)))
+        live.append(n)
+        if len(live) > 40:
+            messages.append(message("D", live.pop(draw.randrange(len(live)))))
+    compare(itch.frame(messages))
+    compare(itch.frame(messages[:500]))
+    dollar = (9_999, 10_000, 9_998, 15_000, 10_001, 1)
+    compare(itch.frame([add(n, side, 5, price) for side in (b"B", b"S") for n, price in enumerate(dollar)]))
+
+
+def check_chunks():
+    data = streams.long_stream(9, 100, instruments=LOCATES)
+    for size in (1, 7, 50):
+        compare(data, cuts=range(size, len(data), size))

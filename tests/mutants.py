@@ -1,0 +1,185 @@
+"""Planted bugs: each one in a copy of the package, of which the oracle must find every one.
+
+Run as `python -m tests.mutants [NAME ...]`; prints JSON: for each mutant by name how it was found, null if it was not.
+Compiling the loop takes seconds, so the kernels are run here as the Python that they are written in, with
+tests/oracle/bits.py in place of the few functions that only a compiler knows. Each mutant has a process of its own,
+forked when the packages below photonlab are loaded; what makes a loop endless is found by an alarm.
+"""
+
+import importlib
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from pathlib import Path
+
+SECONDS = 5  # of a processor: several times what a sound package takes
+ROOT = Path(__file__).resolve().parent.parent
+PARTS = ("__init__.py", "errors.py", "paths.py", "machine", "kernels", "systems")
+
+HASHING, POOL, INDEX, TREE, BOOK, BATCH, LOOP, REPLAYER = (
+    "kernels/hashing.py", "kernels/pool.py", "kernels/order_index.py", "kernels/price_tree.py", "kernels/book.py",
+    "systems/batch.py", "systems/message_loop.py", "systems/replayer.py",
+)  # fmt: skip
+
+MUTANTS = {
+    "none": (LOOP, "", ""),
+    # hashing
+    "shift: off by one": (HASHING, ">= ((slot - hole) & mask)", "> ((slot - hole) & mask)"),
+    "shift: nothing moves": (HASHING, "home = (entries[word] * _GOLDEN) >> state[SHIFT]", "home = slot"),
+    "insert: not counted": (HASHING, "        state[USED] += _1\n", ""),
+    "insert: the last slot too": (HASHING, "state[USED] + _1 >= state[SIZE]", "state[USED] >= state[SIZE]"),
+    "find: no wrap-around": (HASHING, "        slot = (slot + _1) & mask\n        word = (size + slot) << _1\n    ret",
+                             "        slot = slot + _1\n        word = (size + slot) << _1\n    ret"),
+    "double: old shift": (HASHING, "    state[SHIFT] -= _1\n", ""),
+    "double: half of the members": (HASHING, "while old < size << _1", "while old < size + (size >> _1)"),
+    # pool
+    "pool: one slot too many": (POOL, "slot >= state[CAPACITY]", "slot > state[CAPACITY]"),
+    "pool: free list lost": (POOL, "state[FREE] = np.uint64(pool.links[slot])", "state[FREE] = _0"),
+    "pool: slot twice": (POOL, "    state[FRESH] = slot + _1\n", ""),
+    # order index
+    "index: page kept": (INDEX, "    pool.give(index.page_pool, np.uint64(index.chunks[entry]) >> COUNT_BITS)\n", ""),
+    "index: chunk kept": (INDEX, "        pool.give(index.chunk_pool, chunk)\n        index.recent[CHANGES]",
+                          "        index.recent[CHANGES]"),
+    "index: directory entry kept": (INDEX, "        hashing.remove(index.directory, key)\n", ""),
+    "index: dead chunk remembered": (INDEX, "            index.recent[recent] = ~_0", "            pass"),
+    "index: stale entries": (INDEX, "        index.recent[CHANGES] += _1\n        if", "        if"),
+    "index: reference loses its page": (INDEX, "_turned(reference) & ~_PAGE_MASK", "_turned(reference) & _PAGE_MASK"),
+    # price tree
+    "tree: next includes itself": (TREE, "~((_1 << slot) | ((_1 << slot) - _1))", "~((_1 << slot) - _1)"),
+    "tree: unmark does not climb": (TREE, "        while new == _0:\n", "        while False:\n"),
+    "tree: mark does not climb": (TREE, "        while old == _0:\n", "        while False:\n"),
+    "tree: sweep keeps hints": (TREE, "                tree.sides[remembered] = _0\n", "                pass\n"),
+    "tree: sweep keeps children": (TREE, "                tree.children[at] = np.uint32(0)\n", ""
+                                   "                pass\n"),
+    "tree: sweep takes full nodes": (TREE, "if node != _0 and _has_child(tree, node):", "if False:"),
+    "tree: hint of another price": (TREE, "if word >> _32 != (position >> _TRUNK_SHIFT) + _1:", "if word == _0:"),
+    # book
+    "reduce: volume kept": (BOOK, "    book.pairs[volume_at(level)] -= shares\n", ""),
+    "reduce: order kept": (BOOK, "    book.words[at] = np.uint64(book.words[at]) - shares\n", ""),
+    "remove: ring link forgotten": (BOOK, "    words[word_at(after) + BEFORE] = before\n", ""),
+    "remove: volume kept": (BOOK, "    book.pairs[volume_at(level)] -= np.uint64(words[at + SHARES])\n", ""),
+    "remove: order stays live": (BOOK, "    words[at + LEVEL] = np.uint32(0)\n", ""),
+    "best: not looked for again": (BOOK, "if tree.sides[record + BEST_LEVEL] == level:", "if False:"),
+    "best: worse is better": (BOOK, "if key < tree.sides[record + BEST_KEY]", "if key > tree.sides[record + BEST_KEY]"),
+    "level: chain cut": (BOOK, "    words[at + CHAIN] = following\n", "    words[at + CHAIN] = np.uint32(0)\n"),
+    "level: chain out of order": (BOOK, "np.uint64(words[word_at(following) + KEY]) < key", "False"),
+    "level: slot kept": (BOOK, "    pool.give(book.levels, (level - book.tally[LEVEL_BASE]) >> _1)\n", ""),
+    "add: at the head": (BOOK, "    words[ring + LAST] = node\n", ""),
+    "position: no order round a dollar": (BOOK, "price + _DOLLAR * np.uint64(63)", "price + _DOLLAR * np.uint64(62)"),
+    "position: bids as asks": (BOOK, "spread ^ (((side & _1) - _1) & _MASK33)", "spread"),
+    "key: bids as asks": (BOOK, "price ^ (((side & _1) - _1) & _MASK32)", "price"),
+    # messages
+    "U: other side": (LOOP, "        reference = load_be64(data, at + NEW_REFERENCE)\n",
+                      "        reference, side = load_be64(data, at + NEW_REFERENCE), side ^ _1\n"),
+    "U: keeps the old order": (LOOP, "        books.remove_order(book, entry, node, level, reference)\n        if what",
+                               "        if what == REPLACE:\n            pass\n        else:\n            "
+                               "books.remove_order(book, entry, node, level, reference)\n        if what"),
+    "U: other shares": (LOOP, "load_be32(data, at + NEW_SHARES)", "load_be32(data, at + TAKEN_SHARES)"),
+    "C: reduces nothing": (LOOP, "        if what < DELETE:\n", "        if what == EXECUTE_AT:\n            return\n"
+                           "        if what < DELETE:\n"),
+    "C: not printable counts": (LOOP, "load_u8(data, at + PRINTABLE) != _N", "True"),
+    "over-fill: wraps around": (LOOP, "if shares < open_shares:", "if shares != open_shares:"),
+    "over-fill: not counted": (LOOP, "np.uint64(shares > open_shares)", "_0"),
+    "over-fill: traded in full": (LOOP, "min(shares, open_shares)", "shares"),
+    "nothing left: stays": (LOOP, "if shares < open_shares:", "if shares <= open_shares:"),
+    "unknown: not counted": (LOOP, "            feed.unknown_reference[load_u8(data, at)] += _1\n", ""),
+    "repeated: both stay": (LOOP, "        _remove(book, entry, node, reference)\n", ""),
+    "repeated: not counted": (LOOP, "        feed.anomalies[DUPLICATE_REFERENCE] += _1\n", ""),
+    "crossed: counted again": (LOOP, " and not was_crossed:", ":"),
+    "crossed: locked is not": (BOOK, "return bid_price >= sides", "return bid_price > sides"),
+    "crossed: first order of a side": (LOOP, "old = price_tree.NO_KEY if empty else ", "old = "),
+    "halted: not noted": (LOOP, "            trading[locate] &= ~TRADING\n", "            pass\n"),
+    "halted by others: not noted": (LOOP, "            trading[locate] &= ~NOT_HALTED\n", "            pass\n"),
+    "closed: not noted": (LOOP, "            session[MARKET_HOURS] = _0\n", "            pass\n"),
+    "name: first of a side": (LOOP, "    if names[side >> _1] == _0:\n", "    if True:\n"),
+    "full: no sweep": (LOOP, "        if not books.room(book, _BATCH):\n            price_tree.sweep(book.tree)\n",
+                       "        if not books.room(book, _BATCH):\n"),
+    # framing
+    "frame: last message waits": (BATCH, "if following > end:", "if following >= end:"),
+    "frame: bad length applied": (BATCH, "            what = SKIP\n", ""),
+    "frame: zero is no end": (BATCH, "at, outcome = following, END_OF_SESSION", "at = following"),
+    "chunks: rest lost": (REPLAYER, "                self._rest += data[begin:].tobytes()\n", "                pass\n"),
+}  # fmt: skip
+"""Name → (file, text that stands in it once, text in its place)."""
+
+
+def plant(name, folder):
+    """Copy what is needed of the package, with one bug."""
+    file, old, new = MUTANTS[name]
+    for part in PARTS:
+        source = ROOT / "photonlab" / part
+        if source.is_dir():
+            shutil.copytree(source, folder / "photonlab" / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            (folder / "photonlab").mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, folder / "photonlab" / part)
+    path = folder / "photonlab" / file
+    text = path.read_text()
+    if old and text.count(old) != 1:
+        raise LookupError(f"no longer applies: {file} has it {text.count(old)} times")
+    path.write_text(text.replace(old, new) if old else text)
+
+
+def start(name, folder):
+    """Plant a bug and look for it in a process of its own; give that process and the pipe that it reports to."""
+    plant(name, Path(folder))
+    read, write = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(write)
+        return child, read
+    os.close(read)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    sys.path.insert(0, folder)
+    sys.dont_write_bytecode = True
+    found = ""
+    try:
+        sys.modules["photonlab.machine.bits"] = importlib.import_module("tests.oracle.bits")
+        importlib.import_module("tests.mutant_checks").check_all(MUTANTS[name][0] in (BOOK, BATCH, LOOP, REPLAYER))
+    except BaseException as error:
+        names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+        checks = [name for name in names if name.startswith("check_") and name != "check_all"]
+        found = f"{(checks or ['?'])[0]}: {type(error).__name__}"
+    os.write(write, found.encode())
+    os._exit(0)
+
+
+def finish(child, read):
+    """Give how a mutant was found, None if it was not."""
+    with os.fdopen(read) as pipe:
+        found = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return found or ("endless" if os.WIFSIGNALED(status) else None)
+
+
+def run(names):
+    """Give how each mutant was found, as many at a time as there are cores."""
+    results, width = {}, len(os.sched_getaffinity(0))
+    for begin in range(0, len(names), width):
+        with tempfile.TemporaryDirectory() as folder:
+            running = {}
+            for name in names[begin : begin + width]:
+                try:
+                    running[name] = start(name, os.path.join(folder, str(len(running))))
+                except LookupError as error:
+                    results[name] = str(error.args[0])
+            results |= {name: finish(*process) for name, process in running.items()}
+    return results
+
+
+def main(names):
+    """Run the mutants of these names, or all."""
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
+    warnings.simplefilter("ignore")
+    for module in ("numba", "numba.extending", "numpy", "llvmlite.binding", "hypothesis.strategies"):
+        importlib.import_module(module)
+    print(json.dumps(run(names or list(MUTANTS)), indent=1))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
