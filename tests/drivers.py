@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from photonlab.kernels import hashing, order_index, price_tree
+from photonlab.kernels import book, hashing, order_index, price_tree
 from photonlab.machine import bits
 from photonlab.machine.jit import kernel
 
@@ -130,6 +130,12 @@ def look_up(index, references, nodes, back):
     for i in range(len(references)):
         nodes[i] = order_index.node_at(index, order_index.entry_of(index, references[i]), references[i])
         back[i] = order_index.reference_of(index, nodes[i])
+
+
+@kernel
+def position_of(side, price):
+    """Return the position of a price in the tree of its side."""
+    return book.position_of(side, price)
 
 
 @kernel

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from photonlab.kernels import book as books
 from photonlab.kernels import book_views, pool, price_tree
 from photonlab.systems import message_loop as loop
+from tests import drivers
 from tests.oracle import itch, streams
 from tests.replays import SMALL, oracle_after, queue_of, replayed, replayer, rows_of, state_of
 
@@ -38,7 +39,7 @@ def compare(messages, **options):
 
 @settings(max_examples=100)
 @given(
-    st.sampled_from([0, 64, 4096 - 64, 2**31 - 64, 2**32 - 64]),
+    st.sampled_from([0, 4096 - 64, 9_970, 10_000, 10_016, 4096 * 64 - 64, 2**31 - 64, 2**32 - 64]),
     st.lists(st.tuples(st.integers(0, 63), st.booleans()), min_size=1, max_size=40),
     st.sampled_from([b"B", b"S"]),
 )
@@ -57,15 +58,34 @@ def test_prices_within_one_block(base, moves, side):
     compare(messages + [delete(reference) for reference in live.values()])
 
 
+def prices_at(position):
+    """Give the prices, at most one, whose place is a position of the tree: below a dollar 64 for each price."""
+    price = position // 64 if position < 640_000 else position - 630_000
+    return [price] if 0 <= price < 2**32 else []
+
+
 BOUNDARIES = sorted(
     {
         price
         for shift in (6, 12, 18, 24, 30)
-        for number in (1, 2, 3)
-        for price in ((number << shift) - 65, (number << shift) - 1, number << shift, (number << shift) + 64)
+        for number in (1, 2, 3, 10)
+        for step in (-65, -1, 0, 64)
+        for price in (*prices_at((number << shift) + step), (number << shift) + step)
         if 0 <= price < 2**32
     }
+    | {0, 1, 9_998, 9_999, 10_000, 10_001, 10_064, 20_000, 2**32 - 1}
 )
+
+
+def test_positions_are_in_the_order_of_prices():
+    """Else a worse price would be taken for the best one."""
+    for side, sign in ((0, -1), (1, 1)):
+        positions = [int(drivers.position_of(np.uint64(side), np.uint64(price))) for price in BOUNDARIES]
+        assert positions == sorted(set(positions))[::sign] and max(positions) < 2**33
+    for price in BOUNDARIES:
+        bid, ask = (int(drivers.position_of(np.uint64(side), np.uint64(price))) for side in (0, 1))
+        assert bid + ask == 2**33 - 1
+        assert price in prices_at(ask)
 
 
 @pytest.mark.parametrize("side", [b"B", b"S"])

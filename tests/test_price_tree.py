@@ -156,25 +156,27 @@ def test_a_node_that_flickers_is_kept_until_a_sweep():
     assert not trees.tree.children.any() and not trees.tree.owner.any()
 
 
-def test_a_sweep_forgets_the_nodes_that_it_takes():
+@pytest.mark.parametrize("shift", [12, 18, 24])
+def test_a_sweep_forgets_the_nodes_that_it_takes(shift):
     """Nodes are used again for another price and another side; what a side remembers must not lead there."""
     trees = Trees()
-    for leaf in range(4):  # one for each place in the side's memory
-        trees.put(0, leaf << 12)
-    kept = 2 << 12
-    for leaf in (0, 1, 3):
-        trees.take(0, leaf << 6)
+    for number in range(4):  # one for each node that the side can remember
+        trees.put(0, number << shift)
+    for number in (0, 1, 3):
+        trees.take(0, number << (shift - 6))
     trees.sweep()
-    for leaf in range(8, 12):
-        trees.put(1, leaf << 12)
-    for leaf in range(4):
-        trees.put(0, leaf << 12)
+    for number in range(8, 12):
+        trees.put(1, number << shift)
+    for number in range(4):
+        trees.put(0, number << shift)
     trees.check()
-    assert kept >> 6 in trees.blocks[0]
     for side in (0, 1):
         while trees.sorted[side]:
             trees.take_best(side)
     trees.sweep()
+    trees.put(0, 1 << shift)
+    trees.put(1, 2 << shift)
+    trees.check()
 
 
 def test_prices_without_end_in_few_nodes():
