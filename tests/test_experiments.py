@@ -129,7 +129,8 @@ def throughput_of(full, published, cold, faults=(5, 0), used=1 << 20):
     return throughput.Throughput(
         day.Day("small", "", np.zeros(0, np.uint8), day.FEWEST),
         compared(**{name.replace(" ", "_"): values for name, values in series.items()}),
-        {f"{loop}, untouched memory": faults[0] for loop in throughput.LOOPS} | dict.fromkeys(throughput.LOOPS, faults[1]),
+        dict.fromkeys(throughput.LOOPS, faults[1])
+        | {f"{loop}, untouched memory": faults[0] for loop in throughput.LOOPS},
         {"full book": used, "published loop": used},
         {},
     )
