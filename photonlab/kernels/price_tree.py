@@ -98,13 +98,17 @@ def trunk_at(side, position):
 
 
 @kernel(inner=True)
-def find_leaf(tree, side, position):
-    """Return the lowest-floor node of `position` if its trunk is remembered and has it, else 0."""
+def leaf_at(tree, side, position):
+    """Return the index in `children` of the lowest-floor node of `position`; 0, where none is, if no trunk is known."""
     word = tree.sides[trunk_at(side, position)]
-    if word >> _32 != (position >> _TRUNK_SHIFT) + _1:
-        return _0
-    trunk = word & np.uint64(0xFFFFFFFF)
-    return np.uint64(tree.children[(trunk << _STEP) | ((position >> _LEAF_SHIFT) & _LOW)])
+    at = ((word & np.uint64(0xFFFFFFFF)) << _STEP) | ((position >> _LEAF_SHIFT) & _LOW)
+    return at if word >> _32 == (position >> _TRUNK_SHIFT) + _1 else _0
+
+
+@kernel(inner=True)
+def find_leaf(tree, side, position):
+    """Return the lowest-floor node of `position` if its trunk is known and has it, else 0."""
+    return np.uint64(tree.children[leaf_at(tree, side, position)])
 
 
 @kernel(inner=True)

@@ -83,8 +83,8 @@ def side_of(data, at):
 
 
 @kernel(inner=True)
-def frame(batch, counts, anomalies, index, data, at, end):
-    """Walk up to `BATCH` messages from a length prefix at `at`: count and class each, ask for its order's index entry.
+def frame(batch, counts, anomalies, index, sides, data, at, end):
+    """Walk up to `BATCH` messages from a length prefix at `at`: count and class each, ask for what it refers to.
 
     Returns
     -------
@@ -118,6 +118,7 @@ def frame(batch, counts, anomalies, index, data, at, end):
         counts[kind] += _1
         entry = entry_at(index, data, message, end)
         prefetch(index.chunks, entry)
+        prefetch(sides, price_tree.side_at(side_of(data, message) if message + _PRICE_END <= end else _0))
         batch.messages[count] = message | (what << _56)
         batch.entries[count] = entry
         batch.gone[gone] = count
@@ -152,15 +153,26 @@ def look_ahead(batch, book, data, end, gone, come, replaced):
         batch.gone[k] = node
         k += _1
     k = _0
-    while k < come:  # the places of prices; that of a replace is not known yet, and what is read for it is in vain
+    while k < come:  # the nodes with the places of prices; a replace's is not known yet, what is read for it is in vain
         i = batch.come[k]
         at = batch.messages[i] & OFFSET
         place = _0
         if at + _PRICE_END <= end:
             side = side_of(data, at)
             position = books.position_of(side, load_be32(data, at + ADDED_PRICE))
-            place = price_tree.place_in(price_tree.find_leaf(book.tree, side, position), position)
+            place = price_tree.leaf_at(book.tree, side, position)
             prefetch(children, place)
+        batch.places[i] = place
+        k += _1
+    k = _0
+    while k < come:  # those places themselves
+        i = batch.come[k]
+        at = batch.messages[i] & OFFSET
+        place = np.uint64(children[batch.places[i]])
+        if at + _PRICE_END <= end:
+            place = price_tree.place_in(place, books.position_of(side_of(data, at), load_be32(data, at + ADDED_PRICE)))
+        prefetch(children, place)
+        prefetch(book.tree.bits, place >> np.uint64(6))
         batch.places[i] = place
         k += _1
     k = _0

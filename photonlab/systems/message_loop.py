@@ -172,7 +172,7 @@ def replay(feed, data, begin, end, ahead):
                 return at, FULL
         changes = book.index.recent[order_index.CHANGES]
         count, gone, come, replaced, at, outcome = frame(
-            batch, feed.counts, feed.anomalies, book.index, data, at, end
+            batch, feed.counts, feed.anomalies, book.index, book.tree.sides, data, at, end
         )
         if feed.session[SELECTED] != _0:
             _select(feed, data, count)
