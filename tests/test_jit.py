@@ -72,6 +72,16 @@ def test_a_kernel_that_was_never_in_a_file_works_without_the_cache(cache):
     assert not cache.exists()
 
 
+LARGE = np.arange(1 << 21, dtype=np.uint64)
+
+
+def test_what_numba_cannot_cache_is_said_and_works(cache):
+    """An array too large to be frozen is referred to by its address, which no file may keep."""
+    with pytest.warns(Warning, match="dynamic globals") as caught:
+        assert use(lambda n: LARGE[n], 7) == (7, False)
+    assert len(caught) == 1 and not files(cache, "nbc")
+
+
 # -- damage --------------------------------------------------------------------------------------------------------
 
 

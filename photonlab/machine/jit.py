@@ -147,6 +147,7 @@ class _Locator(_CacheLocator):
     """One folder a module and stamp below photonlab's own cache folder."""
 
     def __init__(self, py_func, source):
+        self._py_file = str(source)  # Numba names it where it tells that something cannot be cached
         self._stamp = source_stamp(source)
         self._line = py_func.__code__.co_firstlineno
         self._path = paths.CACHE / "kernels" / f"{py_func.__module__}-{self._stamp[:16]}"
