@@ -57,7 +57,8 @@ MUTANTS = {
     "tree: sweep keeps children": (TREE, "                tree.children[at] = np.uint32(0)\n", ""
                                    "                pass\n"),
     "tree: sweep takes full nodes": (TREE, "if node != _0 and _has_child(tree, node):", "if False:"),
-    "tree: hint of another price": (TREE, "return at if word >> _32 == (position >> _TRUNK_SHIFT) + _1 else _0", "return at"),
+    "tree: hint of another price": (TREE, "return at if word >> _32 == (position >> _TRUNK_SHIFT) + _1 else _0",
+                                    "return at"),
     # book
     "reduce: volume kept": (BOOK, "    book.pairs[volume_at(level)] -= shares\n", ""),
     "reduce: order kept": (BOOK, "    book.words[at] = np.uint64(book.words[at]) - shares\n", ""),
