@@ -121,6 +121,7 @@ def test_symbols_and_what_is_none(day, done):
     assert some.bbo().index.tolist() == ["S1", "S3"] and some.counts == done.counts
     for symbol in ("S1", "S3"):
         pd.testing.assert_frame_equal(some.orders(symbol), done.orders(symbol))
+    pd.testing.assert_frame_equal(photonlab.replay(day, symbols="S1").bbo(), done.bbo("S1"))
     for ask in (some.orders, some.depth, some.bbo, some.locate):
         with pytest.raises(UserError, match="no symbol 'S2'"):
             ask("S2")

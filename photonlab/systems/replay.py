@@ -25,7 +25,7 @@ def replay(path, symbols=None, progress=None):
     ----------
     path : path-like
         A file or a pipe.
-    symbols : iterable of str, optional
+    symbols : str or iterable of str, optional
         Keep the books of these instruments only. All messages are counted all the same.
     progress : callable, optional
         Called with (bytes read, size of the file or 0) after every chunk.

@@ -19,7 +19,7 @@ class Replayer:
 
     Parameters
     ----------
-    symbols : iterable of str, optional
+    symbols : str or iterable of str, optional
         Keep the books of these instruments only; all messages are counted all the same.
     name : str
         What the input is called in errors, such as a file's name.
@@ -38,6 +38,7 @@ class Replayer:
 
     def __init__(self, symbols=None, *, name="input", look_ahead=True, capacity=None):
         self.name = name
+        symbols = [symbols] if isinstance(symbols, str) else symbols
         self.symbols = None if symbols is None else [_checked(symbol) for symbol in symbols]
         self.feed_state = loop.make_feed(_reserve(capacity), self.symbols)
         self.position = 0
