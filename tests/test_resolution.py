@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from photonlab.lab import histogram, percentiles, resolution
+from photonlab.lab import histogram, percentiles, resolution, working_sets
 from photonlab.machine import clock, fingerprint, perf_events
 from photonlab.machine.latency import Latency
 
@@ -119,27 +119,27 @@ CACHES = [("L1", 32 << 10), ("L2", 1 << 20), ("L3", 16 << 20)]
     ],
 )
 def test_memory_of_every_kind_of_system(share, factor, expected):
-    frame = resolution.latency_table(latencies(share, factor))
-    assert expected in resolution.page_sentence(frame)
-    text = resolution.latency_sentence(frame, CACHES)
+    frame = working_sets.latency_table(latencies(share, factor))
+    assert expected in working_sets.page_sentence(frame)
+    text = working_sets.latency_sentence(frame, CACHES)
     assert f"**{100 * min(factor, 1):.3g} ns** in memory (64 MiB)" in text
     assert "(half of L1)" in text
-    assert "in the largest working set" in resolution.latency_sentence(frame, [])
-    for chart in (resolution.latency_chart, resolution.page_chart):
+    assert "in the largest working set" in working_sets.latency_sentence(frame, [])
+    for chart in (working_sets.latency_chart, working_sets.page_chart):
         for caches in (CACHES, []):
             fig = chart(frame, caches)
             fig.canvas.draw()
             plt.close(fig)
-    drawn = resolution.page_chart(frame, CACHES)
+    drawn = working_sets.page_chart(frame, CACHES)
     assert len(drawn.axes[0].lines[1].get_xdata()) == {1.0: 2, 0.0: 0, None: 5}[share]
     plt.close(drawn)
-    assert "1 of 5 working sets (4 MiB waited 3 ms)" in resolution.disturbances(frame)
-    assert len(resolution.latency_rows(frame, 2)) == 3
+    assert "1 of 5 working sets (4 MiB waited 3 ms)" in working_sets.disturbances(frame)
+    assert len(working_sets.latency_rows(frame, 2)) == 3
 
 
 def test_quiet_walks_need_no_excuse():
     quiet = [one._replace(disturbed="") for one in latencies(1.0)]
-    assert resolution.disturbances(resolution.latency_table(quiet)) == "No walk that counts had to wait for a CPU."
+    assert working_sets.disturbances(working_sets.latency_table(quiet)) == "No walk that counts had to wait for a CPU."
 
 
 def test_facts_of_a_machine():
@@ -154,7 +154,7 @@ def test_facts_of_a_machine():
     ("size", "text"), [(64, "64 bytes"), (4096, "4 KiB"), (741440, "724 KiB"), (32 << 20, "32 MiB"), (1 << 30, "1 GiB")]
 )
 def test_sizes(size, text):
-    assert resolution.size_text(size) == text
+    assert working_sets.size_text(size) == text
 
 
 def test_chart_of_spans():

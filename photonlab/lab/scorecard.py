@@ -69,6 +69,10 @@ class Scorecard:
         below = "no samples" if not summary.count else f"at or below the clock's floor ({self.floor.ns:.1f} ns)"
         return [self._row(name, key, value, reasons.get(key) or below) for key, value in self.ns(name).items()]
 
+    def all_rows(self) -> list:
+        """Arguments of `record` for every statistic of every class."""
+        return [row for name in NAMES for row in self.rows(name)]
+
     def _row(self, name, statistic, value, why):
         row = {"statistic": statistic, "variant": name, "value": value, "unit": "ns"}
         note = f"{self.day.name}, {self.runs} runs, timer included ({self.floor.empty_median_ns:.1f} ns for nothing)"
