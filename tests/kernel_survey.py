@@ -15,11 +15,11 @@ import numpy as np
 from numba.core import types
 
 import photonlab
-from photonlab.kernels import bitmap, book, book_views, decode, framing, hashing
+from photonlab.kernels import arena, bitmap, block_pool, book, book_views, decode, framing, hashing, list_walk, pool
 from photonlab.lab import allocation, day, histogram, openloop, scorecard
-from photonlab.machine import clock, jit, latency
+from photonlab.machine import clock, jit, latency, libc
 from photonlab.machine.memory import as_bytes_array
-from photonlab.systems import attribution, market_core, message_loop, passes, probing, synth, touch
+from photonlab.systems import allocators, attribution, market_core, message_loop, passes, probing, synth, touch
 from tests.oracle import streams
 
 
@@ -38,6 +38,42 @@ def use_order_map():
     hashing.find(table, np.uint64(7))
     hashing.probes(table, np.uint64(7))
     hashing.remove(table, np.uint64(7))
+
+
+def use_allocators():
+    """Pool, arena, malloc and the walks along their blocks."""
+    blocks, small = block_pool.make_blocks(64), np.zeros(32, np.uint32)
+    addresses, spans, seen = (np.zeros(32, np.uint64) for _ in range(3))
+    rusage = np.zeros(libc.RUSAGE_WORDS, np.uint64)
+    at = libc.address_of(rusage)
+    pool.refill(blocks.pool, block_pool.hand_out_order("LIFO", 64, 1))
+    allocators.pool_fill(blocks, small)
+    allocators.pool_churn(blocks, small, np.arange(32, dtype=np.uint32))
+    list_walk.link(blocks.words, small * np.uint32(16))
+    list_walk.walk(blocks.words, np.uint64(small[0]) * np.uint64(16), np.uint64(32))
+    pool.clear(blocks.pool)
+    for loop in (allocators.pool_cycles, allocators.pool_cycles_in_memory):
+        loop(blocks, small, 2)
+    allocators.bare_cycles(np.zeros(1, np.uint32), blocks.words, np.uint64(0), 10)
+    allocators.pool_spans(blocks, small, spans)
+    allocators.pool_evidence(blocks, small, spans, seen, rusage, at)
+    memory = arena.make_arena(4096)
+    allocators.arena_cycles(memory, small, 2)
+    arena.rewind(memory, arena.mark(memory))
+    libc.usable_sizes(np.full(1, 64, np.uint64), spans)
+    allocators.malloc_cycles(addresses, 2)
+    for fill in (
+        lambda: allocators.malloc_fill(addresses),
+        lambda: allocators.malloc_spans(addresses, spans),
+        lambda: allocators.malloc_evidence(addresses, spans, seen, seen, rusage, at),
+        lambda: allocators.malloc_fill_with_decoys(addresses, spans, np.full(32, 40, np.uint32)),
+    ):
+        fill()
+        allocators.free_all(addresses)
+    allocators.free_all(spans)
+    allocators.malloc_fill(addresses)
+    allocators.malloc_churn(addresses, np.arange(32, dtype=np.uint32))
+    allocators.free_all(addresses)
 
 
 def use_bitmap():
@@ -141,7 +177,16 @@ def survey():
 
 if __name__ == "__main__":
     import_all()
-    for use in (use_parser, use_order_map, use_bitmap, use_synthetic_day, use_book, use_replay, use_experiments):
+    for use in (
+        use_parser,
+        use_order_map,
+        use_allocators,
+        use_bitmap,
+        use_synthetic_day,
+        use_book,
+        use_replay,
+        use_experiments,
+    ):
         use()
     use_measuring()
     print(json.dumps(survey(), indent=1))

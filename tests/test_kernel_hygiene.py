@@ -23,7 +23,14 @@ from tests.oracle import streams
 FLOATS_ALLOWED = {}
 """Kernels that may compute in floating point, and why."""
 
-ALLOCATION_ALLOWED = {"photonlab.lab.allocation.allocating_walk": "the planted twin of the proof"}
+ALLOCATION_ALLOWED = {
+    "photonlab.lab.allocation.allocating_walk": "the planted twin of the proof",
+    "photonlab.machine.libc.usable_sizes": "asks malloc what it gives",
+    **{
+        f"photonlab.systems.allocators.malloc_{loop}": "malloc is what it times"
+        for loop in ("cycles", "fill", "fill_with_decoys", "churn", "spans", "evidence")
+    },
+}
 
 WATCHED = ("photonlab.kernels.", *(f"photonlab.systems.{room}." for room in ("message_loop", "replayer", "synth")))
 """Rooms of which every kernel must be in the survey; of others, what it happens to reach is held to the rules too."""

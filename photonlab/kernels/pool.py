@@ -3,6 +3,13 @@
 The pool knows no memory: a slot number indexes whatever arrays its owner keeps. Slot 0 is never handed out and means
 "none". Slots that came back are handed out again first (last in, first out: they are the ones still in cache), then
 fresh ones upwards.
+
+A loop that does little else than take and give may hold the pool's state in registers meanwhile:
+
+    held = hold(pool)
+    slot, held = take_held(pool, held)
+    held = give_held(pool, held, slot)
+    put_down(pool, held)
 """
 
 from typing import NamedTuple
@@ -69,3 +76,76 @@ def give(pool, slot):
 def left(pool):
     """Return how many slots can still be taken."""
     return pool.state[CAPACITY] - pool.state[LIVE] - _1
+
+
+class Held(NamedTuple):
+    """The state of a pool in registers; three uint64."""
+
+    free: int
+    """First free slot."""
+    fresh: int
+    """First slot never handed out."""
+    live: int
+    """Slots in use."""
+
+
+@kernel(inner=True)
+def hold(pool):
+    """Return the pool's state. Until it is put down, the pool in memory is out of date."""
+    return Held(pool.state[FREE], pool.state[FRESH], pool.state[LIVE])
+
+
+@kernel(inner=True)
+def put_down(pool, held):
+    """Write the state back."""
+    pool.state[FREE] = held.free
+    pool.state[FRESH] = held.fresh
+    pool.state[LIVE] = held.live
+
+
+@kernel(inner=True)
+def take_held(pool, held):
+    """Return a free slot as uint64 (0 if there is none) and the state afterwards; as `take`."""
+    slot = held.free
+    if slot != _0:
+        return slot, Held(np.uint64(pool.links[slot]), held.fresh, held.live + _1)
+    slot = held.fresh
+    if slot >= pool.state[CAPACITY]:
+        return _0, held
+    return slot, Held(_0, slot + _1, held.live + _1)
+
+
+@kernel(inner=True)
+def give_held(pool, held, slot):
+    """Take a slot back, and return the state afterwards; as `give`."""
+    pool.links[slot] = held.free
+    return Held(slot, held.fresh, held.live - _1)
+
+
+@kernel
+def refill(pool, order):
+    """Make all slots free, to be handed out in a given order.
+
+    Parameters
+    ----------
+    pool : Pool
+    order : ndarray of uint32, shape (capacity - 1,)
+        Every slot from 1 on, once.
+    """
+    links, state = pool.links, pool.state
+    following = _0
+    for i in range(order.size):
+        slot = np.uint64(order[np.uint64(order.size) - _1 - np.uint64(i)])
+        links[slot] = following
+        following = slot
+    state[FREE] = following
+    state[FRESH] = state[CAPACITY]
+    state[LIVE] = _0
+
+
+@kernel
+def clear(pool):
+    """Make all slots free and fresh: handed out upwards from 1."""
+    pool.state[FREE] = _0
+    pool.state[FRESH] = _1
+    pool.state[LIVE] = _0
