@@ -149,7 +149,9 @@ class Replay:
         if symbol in self._locates:
             return self._locates[symbol]
         near = difflib.get_close_matches(str(symbol), self._locates, 3, 0.5)
-        hint = f"; did you mean {', '.join(near)}?" if near else f"; it names {len(self._locates):,} symbols"
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        if not near and self._replayer.symbols is None:
+            hint = f"; it names {len(self._locates):,} symbols"
         raise UserError(f"{self._replayer.name}: no symbol {symbol!r}{hint}")
 
     def bbo(self, symbol=None) -> pd.DataFrame:
