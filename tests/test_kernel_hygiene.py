@@ -28,7 +28,7 @@ ALLOCATION_ALLOWED = {
     "photonlab.machine.libc.usable_sizes": "asks malloc what it gives",
     **{
         f"photonlab.systems.allocators.malloc_{loop}": "malloc is what it times"
-        for loop in ("cycles", "fill", "fill_with_decoys", "churn", "spans", "evidence")
+        for loop in ("cycles", "fill", "fill_with_decoys", "churn", "chunks", "spans", "evidence")
     },
 }
 

@@ -124,6 +124,28 @@ def pool_fill(blocks, taken):
 
 
 @kernel
+def pool_list(blocks, taken):
+    """Hand out a block for each element of `taken`, each linked behind the one before; return how many.
+
+    The list is one for `photonlab.kernels.list_walk`: word 0 the place of the next node, word 1 the node's number.
+    """
+    pool, words = blocks.pool, blocks.words
+    count, last = _0, _0
+    held = hold(pool)
+    for i in range(taken.size):
+        slot, held = take_held(pool, held)
+        place = slot * _WORDS
+        words[last] = place  # of the first node: into block 0, which is nobody's
+        words[place] = _0
+        words[place + _1] = i
+        last = place
+        taken[i] = slot
+        count += np.uint64(slot != _0)
+    put_down(pool, held)
+    return count
+
+
+@kernel
 def malloc_fill(taken):
     """The same with malloc."""
     count = _0
@@ -147,6 +169,13 @@ def malloc_fill_with_decoys(taken, decoys, sizes):
         decoys[i] = malloc(np.uint64(sizes[i]))
         set_word_at(decoys[i], block)
     return count
+
+
+@kernel
+def malloc_chunks(taken, size):
+    """Allocate blocks of `size` bytes; nothing is written to them."""
+    for i in range(taken.size):
+        taken[i] = malloc(size)
 
 
 @kernel
@@ -185,6 +214,39 @@ def pool_churn(blocks, live, victims):
         total += np.uint64(words[old * _WORDS])
         live[place] = slot
         give(pool, old)
+    return total
+
+
+@kernel
+def queue_churn(words, free, live, victims):
+    """The same with a queue of free blocks: the block handed out is the one that has been free for longest.
+
+    Parameters
+    ----------
+    words : ndarray of uint32
+        Of the blocks.
+    free : ndarray of uint32, shape (m,)
+        Free blocks; the first step takes the first of them.
+    live, victims : ndarray of uint32
+        As for `pool_churn`.
+
+    Returns
+    -------
+    uint64
+        As of `pool_churn`.
+    """
+    total, at = _0, _0
+    for i in range(victims.size):
+        place = np.uint64(victims[i])
+        slot = np.uint64(free[at])
+        words[slot * _WORDS] = i
+        old = np.uint64(live[place])
+        total += np.uint64(words[old * _WORDS])
+        live[place] = slot
+        free[at] = old
+        at += _1
+        if at == np.uint64(free.size):
+            at = _0
     return total
 
 
