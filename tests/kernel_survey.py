@@ -15,11 +15,35 @@ import numpy as np
 from numba.core import types
 
 import photonlab
-from photonlab.kernels import arena, bitmap, block_pool, book, book_views, decode, framing, hashing, list_walk, pool
+from photonlab.kernels import (
+    arena,
+    bitmap,
+    block_pool,
+    book,
+    book_views,
+    chained,
+    decode,
+    framing,
+    hash_policies,
+    hashing,
+    list_walk,
+    pool,
+)
 from photonlab.lab import allocation, day, histogram, openloop, scorecard
 from photonlab.machine import clock, jit, latency, libc
 from photonlab.machine.memory import as_bytes_array
-from photonlab.systems import allocators, attribution, market_core, message_loop, passes, probing, synth, touch
+from photonlab.systems import (
+    allocators,
+    attribution,
+    hash_cost,
+    maps,
+    market_core,
+    message_loop,
+    passes,
+    probing,
+    synth,
+    touch,
+)
 from tests.oracle import streams
 
 
@@ -93,6 +117,27 @@ def use_bitmap():
     for search in (bitmap.linear_at_or_above, bitmap.linear_at_or_below):
         search(levels, np.uint64(50))
     bitmap.remove(prices, bits[5])
+
+
+def use_hash_tables():
+    """Put tables of every policy, chained ones, the dict's and the index that stands on a table to work."""
+    keys = np.arange(5, 900, 3, dtype=np.uint64)
+    every = [maps.Flat(policy, slots=1 << 10) for policy in hash_policies.POLICIES]
+    every += [maps.Flat("Fibonacci", "tombstones", 1 << 10), maps.TypedDict()]
+    every += [maps.Chained(bucketing, 100) for bucketing in chained.BUCKETINGS]
+    for one in every:
+        one.insert(keys)
+        one.churn(keys, keys + np.uint64(1))
+        if hasattr(one, "bytes"):
+            one.bytes(keys)
+        one.clear()
+    every[0].longest_run()
+    hash_cost.chain(hash_cost.MASK, np.uint64(5), np.uint64(8))
+    hash_cost.independent(hash_cost.MASK, np.uint64(5), np.uint64(8))
+    data = as_bytes_array(streams.long_stream(2, 2000, faults=0.1))
+    feed = message_loop.make_feed(book.make_book(1 << 16, 1 << 16, 1 << 16, "Fibonacci"))
+    message_loop.replay(feed, data, np.uint64(0), np.uint64(data.size), True)
+    assert book_views.faults(feed.book) == 0
 
 
 def use_synthetic_day():
@@ -185,6 +230,7 @@ if __name__ == "__main__":
     for use in (
         use_parser,
         use_order_map,
+        use_hash_tables,
         use_allocators,
         use_bitmap,
         use_synthetic_day,

@@ -26,6 +26,9 @@ FLOATS_ALLOWED = {}
 ALLOCATION_ALLOWED = {
     "photonlab.lab.allocation.allocating_walk": "the planted twin of the proof",
     "photonlab.machine.libc.usable_sizes": "asks malloc what it gives",
+    "photonlab.kernels.chained.insert": "a node from malloc for each member is what it is",
+    "photonlab.systems.map_work.chained_work": "works on such a table",
+    "photonlab.systems.maps.typed_dict": "makes Numba's own dict",
     **{
         f"photonlab.systems.allocators.malloc_{loop}": "malloc is what it times"
         for loop in ("cycles", "fill", "fill_with_decoys", "churn", "chunks", "spans", "evidence")

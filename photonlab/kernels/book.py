@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from photonlab.kernels import order_index, pool, price_tree
-from photonlab.kernels.order_index import OrderIndex
+from photonlab.kernels import order_indices, pool, price_tree
 from photonlab.kernels.price_tree import BEST_KEY, BEST_LEVEL, NO_KEY, PriceTree, side_at
 from photonlab.machine.bits import prefetch_write
 from photonlab.machine.jit import kernel
@@ -43,7 +42,7 @@ class Book(NamedTuple):
         The nodes: orders first, then levels.
     pairs : ndarray of uint64, shape (2 * nodes,)
         The same memory.
-    index : OrderIndex
+    index : OrderIndex or HashedIndex
     tree : PriceTree
     levels : pool.Pool
         Slot s is the level at node `level_base` + 2 s.
@@ -53,7 +52,7 @@ class Book(NamedTuple):
 
     words: np.ndarray
     pairs: np.ndarray
-    index: OrderIndex
+    index: tuple
     tree: PriceTree
     levels: pool.Pool
     tally: np.ndarray
@@ -62,13 +61,15 @@ class Book(NamedTuple):
 LEVEL_BASE = np.uint64(7)
 
 
-def make_book(pages=1 << 24, levels=1 << 24, tree_nodes=1 << 22) -> Book:
+def make_book(pages=1 << 24, levels=1 << 24, tree_nodes=1 << 22, policy="") -> Book:
     """Return empty books for all 65,536 stock locates.
 
     Parameters
     ----------
     pages, levels, tree_nodes : int
         Bounds, in address space only: pages of 16 order references, price levels, nodes of the price tree.
+    policy : str
+        Of the order index; see `order_indices.make_index`.
 
     Returns
     -------
@@ -79,16 +80,18 @@ def make_book(pages=1 << 24, levels=1 << 24, tree_nodes=1 << 22) -> Book:
     MemoryError
         If so much address space cannot be reserved.
     """
-    nodes = pages * order_index.PAGE_NODES + 2 * levels
+    index = order_indices.make_index(policy, pages)
+    orders = order_indices.nodes_of(index)
+    nodes = orders + 2 * levels
     if nodes > 1 << 32:
         raise ValueError(f"{pages} pages and {levels} levels need more than 2**32 nodes")
     words = huge_array(4 * nodes, np.uint32)
     tally = np.zeros(8, np.uint64)
-    tally[LEVEL_BASE] = pages * order_index.PAGE_NODES
+    tally[LEVEL_BASE] = orders
     return Book(
         words,
         words.view(np.uint64),
-        order_index.make_order_index(pages),
+        index,
         price_tree.make_price_tree(tree_nodes),
         pool.make_pool(levels),
         tally,
@@ -134,8 +137,7 @@ def level_of(book, node):
 def room(book, messages):
     """Return whether `messages` more messages find room whatever they are."""
     return (
-        pool.left(book.index.page_pool) > messages
-        and pool.left(book.index.chunk_pool) > messages
+        order_indices.has_room(book.index, messages)
         and pool.left(book.levels) > messages
         and pool.left(book.tree.nodes) > messages * np.uint64(price_tree.FLOORS)
     )
@@ -159,7 +161,7 @@ def remove_order(book, entry, node, level, reference):
     words[word_at(after) + BEFORE] = before
     book.pairs[volume_at(level)] -= np.uint64(words[at + SHARES])
     words[at + LEVEL] = np.uint32(0)
-    order_index.release(book.index, entry, reference)
+    order_indices.release(book.index, entry, reference)
     book.tally[ORDERS] -= _1
     if before == after and before == level:
         _remove_level(book, level)
@@ -216,7 +218,7 @@ def add_order(book, entry, reference, side, shares, price):
             tree.sides[record + BEST_LEVEL] = level
             book.tally[BEST_CHANGES] += _1
             improved = True
-    node = order_index.claim(book.index, entry, reference)
+    node = order_indices.claim(book.index, entry, reference)
     at, ring = word_at(node), word_at(level)
     prefetch_write(words, at + _16)  # references come in sequence: the next orders' nodes
     last = np.uint64(words[ring + LAST])

@@ -6,7 +6,7 @@ Nothing here is on the replay's hot path. Arrays for the answers are the caller'
 import numpy as np
 
 from photonlab.kernels import book as books
-from photonlab.kernels import order_index, price_tree
+from photonlab.kernels import order_indices, price_tree
 from photonlab.kernels.book import CHAIN, FIRST, KEY, LEVEL, PLACE, SHARES, word_at
 from photonlab.machine.jit import kernel
 
@@ -102,7 +102,7 @@ def queue(book, side, rows):
         while node != level:
             if count < limit:
                 rows[count, _0] = price_of(book, level, side)
-                rows[count, _1] = order_index.reference_of(book.index, node)
+                rows[count, _1] = order_indices.reference_of(book.index, node)
                 rows[count, np.uint64(2)] = book.words[word_at(node) + SHARES]
             count += _1
             node = np.uint64(book.words[word_at(node) + books.AFTER])
@@ -160,7 +160,7 @@ def digest(book):
             state = mix(state, price_of(book, level, side))
             node = np.uint64(book.words[word_at(level) + FIRST])
             while node != level:
-                state = mix(state, order_index.reference_of(book.index, node))
+                state = mix(state, order_indices.reference_of(book.index, node))
                 state = mix(state, np.uint64(book.words[word_at(node) + SHARES]))
                 node = np.uint64(book.words[word_at(node) + books.AFTER])
             level = level_after(book, level)
@@ -187,9 +187,9 @@ def faults(book):
                 volume += np.uint64(book.words[word + SHARES])
                 bad += np.uint64(np.uint64(book.words[word + books.BEFORE]) != before)
                 bad += np.uint64(np.uint64(book.words[word + LEVEL]) != level)
-                reference = order_index.reference_of(book.index, node)
-                entry = order_index.entry_of(book.index, reference)
-                bad += np.uint64(order_index.node_at(book.index, entry, reference) != node)
+                reference = order_indices.reference_of(book.index, node)
+                entry = order_indices.entry_of(book.index, reference)
+                bad += np.uint64(order_indices.node_at(book.index, entry, reference) != node)
                 orders += _1
                 before, node = node, np.uint64(book.words[word + books.AFTER])
             bad += np.uint64(np.uint64(book.words[at + books.LAST]) != before)

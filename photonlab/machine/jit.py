@@ -141,6 +141,9 @@ def _frozen(function, seen):
             yield repr([part for part in value if isinstance(part, int | float | np.generic)]).encode()
         elif hasattr(value, "py_func"):
             yield from _frozen(value.py_func, seen)
+        elif isinstance(getattr(value, "kernels", None), dict):  # of `machine.choice.by_type`
+            for chosen in value.kernels.values():
+                yield from _frozen(getattr(chosen, "py_func", chosen), seen)
 
 
 class _Locator(_CacheLocator):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from photonlab.kernels import book as books
-from photonlab.kernels import order_index, price_tree
+from photonlab.kernels import order_indices, price_tree
 from photonlab.kernels.itch import LENGTH_BY_TYPE
 from photonlab.machine.bits import load_be16, load_be32, load_be64, load_u8, prefetch
 from photonlab.machine.jit import kernel
@@ -117,7 +117,7 @@ def frame(batch, counts, anomalies, index, sides, data, at, end):
             what = SKIP
         counts[kind] += _1
         entry = entry_at(index, data, message, end)
-        prefetch(index.chunks, entry)
+        order_indices.ask_for(index, entry)
         prefetch(sides, price_tree.side_at(side_of(data, message) if message + _PRICE_END <= end else _0))
         batch.messages[count] = message | (what << _56)
         batch.entries[count] = entry
@@ -137,7 +137,7 @@ def entry_at(index, data, at, end):
     """Return the index entry of bytes 11 to 18 of the message at `at`, whatever they are, or 0 past the end."""
     if at + _REFERENCE_END > end:
         return _0
-    return order_index.entry_of(index, load_be64(data, at + REFERENCE))
+    return order_indices.entry_of(index, load_be64(data, at + REFERENCE))
 
 
 @kernel(inner=True)
@@ -148,7 +148,7 @@ def look_ahead(batch, book, data, end, gone, come, replaced):
     while k < gone:  # the orders
         i = batch.gone[k]
         reference = load_be64(data, (batch.messages[i] & OFFSET) + REFERENCE)
-        node = order_index.node_at(book.index, batch.entries[i], reference)
+        node = order_indices.node_at(book.index, batch.entries[i], reference)
         prefetch(words, books.word_at(node))
         batch.gone[k] = node
         k += _1
@@ -190,7 +190,7 @@ def look_ahead(batch, book, data, end, gone, come, replaced):
     while k < replaced:  # the place of a replace's price: its side is the old order's
         i = batch.replaced[k]
         at = batch.messages[i] & OFFSET
-        node = order_index.node_at(book.index, batch.entries[i], load_be64(data, at + REFERENCE))
+        node = order_indices.node_at(book.index, batch.entries[i], load_be64(data, at + REFERENCE))
         side = np.uint64(words[books.word_at(books.level_of(book, node)) + books.SIDE])
         position = books.position_of(side, load_be32(data, at + NEW_PRICE))
         place = price_tree.place_in(price_tree.find_leaf(book.tree, side, position), position)

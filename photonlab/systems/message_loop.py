@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from photonlab.kernels import book as books
-from photonlab.kernels import order_index, price_tree
+from photonlab.kernels import order_indices, price_tree
 from photonlab.kernels.book import Book
 from photonlab.kernels.itch import SYMBOL_OFFSET_BY_TYPE
 from photonlab.machine.bits import load_be16, load_be32, load_be64, load_u8
@@ -170,7 +170,7 @@ def replay(feed, data, begin, end, ahead):
             price_tree.sweep(book.tree)
             if not books.room(book, _BATCH):
                 return at, FULL
-        changes = book.index.recent[order_index.CHANGES]
+        changes = order_indices.changes_of(book.index)
         count, gone, come, replaced, at, outcome = frame(
             batch, feed.counts, feed.anomalies, book.index, book.tree.sides, data, at, end
         )
@@ -182,7 +182,7 @@ def replay(feed, data, begin, end, ahead):
         while i < count:
             message = batch.messages[i]
             offset, entry = message & OFFSET, batch.entries[i]
-            if book.index.recent[order_index.CHANGES] != changes:
+            if order_indices.changes_of(book.index) != changes:
                 entry = entry_at(book.index, data, offset, end)
             apply(feed, data, offset, message >> CLASS_SHIFT, entry)
             i += _1
@@ -222,7 +222,7 @@ def apply(feed, data, at, what, entry):
     was_crossed = False
     if what - EXECUTE <= REPLACE - EXECUTE:
         reference = load_be64(data, at + REFERENCE)
-        node = order_index.node_at(book.index, entry, reference)
+        node = order_indices.node_at(book.index, entry, reference)
         level = books.level_of(book, node)
         if level == _0:
             feed.unknown_reference[load_u8(data, at)] += _1
@@ -244,7 +244,7 @@ def apply(feed, data, at, what, entry):
             return
         reference = load_be64(data, at + NEW_REFERENCE)
         shares, price = load_be32(data, at + NEW_SHARES), load_be32(data, at + NEW_PRICE)
-        entry = order_index.entry_of(book.index, reference)
+        entry = order_indices.entry_of(book.index, reference)
     elif what == ADD:
         reference = load_be64(data, at + REFERENCE)
         letter = load_u8(data, at + SIDE)
@@ -260,12 +260,12 @@ def apply(feed, data, at, what, entry):
             _other(feed.volume, feed.trading, feed.names, feed.session, data, at)
         return
 
-    node = order_index.node_at(book.index, entry, reference)
+    node = order_indices.node_at(book.index, entry, reference)
     if books.level_of(book, node) != _0:  # the exchange's last word stands
         was_crossed = was_crossed or books.crossed(book, side)
         feed.anomalies[DUPLICATE_REFERENCE] += _1
         _remove(book, entry, node, reference)
-        entry = order_index.entry_of(book.index, reference)
+        entry = order_indices.entry_of(book.index, reference)
     record = price_tree.side_at(side)
     empty = book.tree.sides[record + price_tree.BEST_LEVEL] == _0  # a side that never had an order has no key either
     old = price_tree.NO_KEY if empty else book.tree.sides[record + price_tree.BEST_KEY]
