@@ -14,6 +14,7 @@ def follow(words, first):
     """Places of a list, by plain steps."""
     places = []
     while first:
+        assert len(places) < words.size, "the list does not end"
         places.append(int(first))
         first = words[first]
     return places

@@ -45,7 +45,10 @@ def bare_cycles(links, words, at, steps):
 
 @kernel
 def pool_cycles(blocks, taken, cycles):
-    """Hand out blocks until `taken` is full, take them all back, and again; return how many were handed out."""
+    """Hand out blocks until `taken` is full, take them all back, and again; return how many were handed out.
+
+    The pool has a block for each element of `taken`, or more: what it does not have cannot come back.
+    """
     pool, words = blocks.pool, blocks.words
     count = _0
     held = hold(pool)
