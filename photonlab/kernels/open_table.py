@@ -9,7 +9,7 @@ dead. `Tombstones` only marks the slot; a search walks over marks, an insertion 
 when fewer than a quarter of the slots without a member are truly empty the table is cleaned in place. A search may stop
 at a tombstone of its own key: were the key alive further on, it had been put into that slot.
 
-The table doubles when it holds more than its limit and may grow: of s slots it lives in rows s to 2 s of one reserved
+The table doubles when it has reached its limit and may grow: of s slots it lives in rows s to 2 s of one reserved
 array. One slot is always truly empty, so that every search ends.
 """
 
@@ -49,7 +49,8 @@ class OpenTable(NamedTuple):
     entries : ndarray of uint64, shape (4 * largest,)
         Slot i of a table of s slots is at words 2 (s + i), the key, and 2 (s + i) + 1, the value.
     state : ndarray of uint64, shape (6,)
-        Slots now, 64 - log2 of that, members, members at which the table doubles, slots at most, tombstones.
+        Slots now, 64 - log2 of that, members, members (and tombstones) at which the table doubles, slots at most,
+        tombstones. A table that cannot grow any more has all slots but one as its limit.
     policy : NamedTuple
         Of `hash_policies.POLICIES`.
     deletion : NamedTuple
@@ -88,7 +89,7 @@ def make_table(policy="Fibonacci", deletion="backward shift", slots=1 << 20, ini
         raise ValueError(f"load must be between 0 and 1, not {load}")
     state = np.zeros(6, np.uint64)
     state[SIZE], state[SHIFT], state[LARGEST] = initial, 64 - (initial.bit_length() - 1), slots
-    state[LIMIT] = max(int(initial * load), 1)
+    state[LIMIT] = max(int(initial * load), 1) if initial < slots else slots - 1
     entries = huge_array(4 * slots, np.uint64)
     return OpenTable(entries, state, hash_policies.POLICIES[policy], DELETIONS[deletion])
 
@@ -96,6 +97,11 @@ def make_table(policy="Fibonacci", deletion="backward shift", slots=1 << 20, ini
 @by_type
 def search_to_insert(deletion, table, key):
     """Return the word of the entry of `key`, or of the slot that it is to take."""
+
+
+@by_type
+def count_in(deletion, table, old):
+    """Count a new member whose slot holds `old`; return False, and count nothing, at the limit."""
 
 
 @by_type
@@ -155,25 +161,28 @@ def find_within(table, key, bound):
 @kernel(inner=True)
 def insert(table, key, value):
     """Set the value of `key`; return False, and change nothing, if it is new and the table is full and cannot grow."""
-    entries, state = table.entries, table.state
+    entries = table.entries
     word = search_to_insert(table.deletion, table, key)
     old = entries[word + _1]
     if vacant(old):
-        if state[USED] >= state[LIMIT] and state[SIZE] < state[LARGEST]:
-            _double(table)
-            return insert_new(table, key, value)
-        if old == _0:
-            if state[USED] + state[DEAD] + _1 >= state[SIZE]:  # one slot stays empty, so that every search ends
-                if state[DEAD] == _0:
-                    return False
-                _clean(table)
-                return insert_new(table, key, value)
-        else:
-            state[DEAD] -= _1
-        state[USED] += _1
+        if not count_in(table.deletion, table, old):
+            return _insert_at_limit(table, key, value)
         entries[word] = key
     entries[word + _1] = value
     return True
+
+
+@kernel(**_COLD)
+def _insert_at_limit(table, key, value):
+    """Insert a new key into a table at its limit, once it is clean of tombstones and as large as it needs to be."""
+    state = table.state
+    if state[DEAD] != _0:
+        _clean(table)
+    if state[USED] >= state[LIMIT]:
+        if state[SIZE] >= state[LARGEST]:
+            return False
+        _double(table)
+    return insert_new(table, key, value)
 
 
 @kernel(**_COLD)
@@ -210,6 +219,15 @@ def remove_from(table, slot, key):
 @kernel(inner=True)
 def _search_plain(deletion, table, key):
     return search_from(table, home_of(table, key), key)
+
+
+@kernel(inner=True)
+def _count_members(deletion, table, old):
+    used = table.state[USED]
+    if used >= table.state[LIMIT]:
+        return False
+    table.state[USED] = used + _1
+    return True
 
 
 @kernel(inner=True)
@@ -250,6 +268,17 @@ def _search_tombstones(deletion, table, key):
 
 
 @kernel(inner=True)
+def _count_marks_too(deletion, table, old):
+    state = table.state
+    if old == TOMBSTONE:
+        state[DEAD] -= _1
+    elif state[USED] + state[DEAD] >= state[LIMIT]:
+        return False
+    state[USED] += _1
+    return True
+
+
+@kernel(inner=True)
 def _mark(deletion, table, word):
     state = table.state
     table.entries[word + _1] = TOMBSTONE
@@ -287,6 +316,7 @@ def _clean(table):
 
 
 search_to_insert.kernels |= {BackwardShift: _search_plain, Tombstones: _search_tombstones}
+count_in.kernels |= {BackwardShift: _count_members, Tombstones: _count_marks_too}
 take_out.kernels |= {BackwardShift: _shift_back, Tombstones: _mark}
 
 
@@ -297,7 +327,7 @@ def _double(table):
     size = state[SIZE]
     state[SIZE] = size << _1
     state[SHIFT] -= _1
-    state[LIMIT] <<= _1
+    state[LIMIT] = state[LIMIT] << _1 if state[SIZE] < state[LARGEST] else state[SIZE] - _1
     state[DEAD] = _0
     old = size
     while old < size << _1:
