@@ -155,9 +155,8 @@ def collapse_sentence(found):
         f"With {bound} slots as the bound, {hit:.0f} % of the searches in vain end undecided, and a slot costs "
         f"{found.slot_ns:.2f} ns. A search without a bound looks at {found.expected:,.0f} slots on average, hence "
         f"**{found.extrapolated_ns / 1e3:,.1f} µs** by extrapolation; a small sample without a bound took "
-        f"**{measured / 1e3:,.1f} µs**. All {found.searches:,} would have taken "
-        f"{found.searches * measured / 1e9:.2f} s; a book that asks ten million times waits "
-        f"{measured / 100 / 3600:,.1f} hours."
+        f"**{measured / 1e3:,.1f} µs** ({found.searches:,} searches). A hundred million of them, on a busy day, would "
+        f"take {1e8 * measured / 3600e9:,.1f} hours."
     )
 
 
@@ -195,7 +194,9 @@ def stream_table(live, seed, bound=1 << 12):
             row[f"{stream}: probes"] = None if crowded else int(tally[map_work.LOOKED]) / live
             row[f"{stream}: longest run"] = None if crowded else one.longest_run()
     frame = pd.DataFrame(list(rows.values()))
-    return frame.astype({column: "object" for column in frame if column.endswith("run")})
+    for column in [column for column in frame if column.endswith("run")]:
+        frame[column] = pd.Series([row[column] for row in rows.values()], dtype=object)
+    return frame
 
 
 def enemy_table(count=512, bits=11):

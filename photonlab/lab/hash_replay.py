@@ -167,7 +167,9 @@ def table(measured):
                     "index [MiB]": one.memory[name] / 2**20,
                 }
             )
-    return pd.DataFrame(rows).astype({"longest": "object"})
+    frame = pd.DataFrame(rows)
+    frame["longest"] = pd.Series([row["longest"] for row in rows], dtype=object)
+    return frame
 
 
 def chart(measured):

@@ -313,4 +313,6 @@ def table(found):
         row["memory [B an order]"] = found.memory.get(name)
         rows.append(row)
     frame = pd.DataFrame(rows)
-    return frame.astype({"longest search": "object", "longest run": "object"})
+    for column in ("longest search", "longest run"):  # whole numbers and gaps: as floats they would get decimals
+        frame[column] = pd.Series([row[column] for row in rows], dtype=object)
+    return frame
