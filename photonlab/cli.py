@@ -132,7 +132,7 @@ def _add_progress(command):
 
 def _count(text):
     """A whole number of at least 0; 1e6 and 1_000_000 are the same."""
-    from photonlab.lab.parameters import fit
+    from photonlab.lab.publish.parameters import fit
 
     try:
         number = fit("number", 0, text)
@@ -181,8 +181,8 @@ def _shown(options):
 
 
 def _report(options):
-    from photonlab.lab import profiles, runner
-    from photonlab.lab.report import ReportError
+    from photonlab.lab.publish import profiles, runner
+    from photonlab.lab.publish.report import ReportError
 
     try:
         page = runner.run_report(
@@ -197,7 +197,7 @@ def _report(options):
 
 
 def _verdicts(options):
-    from photonlab.lab import report, rundir, summary
+    from photonlab.lab.publish import report, rundir, summary
 
     rundir.read_facts(options.folder)
     judged = report.judged(options.folder)

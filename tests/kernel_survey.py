@@ -29,21 +29,12 @@ from photonlab.kernels import (
     list_walk,
     pool,
 )
-from photonlab.lab import allocation, day, histogram, openloop, scorecard
+from photonlab.lab.measure import allocation, histogram, openloop
+from photonlab.lab.studies import day, scorecard
 from photonlab.machine import clock, jit, latency, libc
 from photonlab.machine.memory import as_bytes_array
-from photonlab.systems import (
-    allocators,
-    attribution,
-    hash_cost,
-    maps,
-    market_core,
-    message_loop,
-    passes,
-    probing,
-    synth,
-    touch,
-)
+from photonlab.systems import message_loop, synth
+from photonlab.systems.experiments import allocators, attribution, hash_cost, maps, market_core, passes, probing, touch
 from tests.oracle import streams
 
 

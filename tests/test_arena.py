@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from photonlab.kernels import arena
-from photonlab.lab.allocation import prove
-from photonlab.systems import allocators
+from photonlab.lab.measure.allocation import prove
+from photonlab.systems.experiments import allocators
 from tests.oracle import blocks as oracle
 
 ALIGNMENTS = st.sampled_from([1, 2, 4, 8, 16, 64, 4096])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from photonlab.kernels.framing import walk
 from photonlab.machine.memory import as_bytes_array
 from photonlab.systems import synth
-from photonlab.systems.attribution import decode_for_book
+from photonlab.systems.experiments.attribution import decode_for_book
 from tests.oracle import itch, streams
 
 NEEDED = {

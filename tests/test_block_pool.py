@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from photonlab.kernels import block_pool, pool
-from photonlab.lab.allocation import prove
+from photonlab.lab.measure.allocation import prove
 from photonlab.machine import clock, libc
 from photonlab.machine.jit import kernel
-from photonlab.systems import allocators
+from photonlab.systems.experiments import allocators
 from tests.oracle import blocks as oracle
 
 CANARY = 0xDEADBEEF

@@ -5,8 +5,8 @@ import pytest
 
 from photonlab.kernels import chained
 from photonlab.kernels.chained import BUCKETINGS, USED
-from photonlab.systems import maps, native_map
-from photonlab.systems import reference_streams as streams
+from photonlab.systems.experiments import maps, native_map
+from photonlab.systems.experiments import reference_streams as streams
 from tests import map_drivers
 
 EDGES = [0, 1, *(2**k + step for k in (16, 32, 53, 63) for step in (-1, 0, 1)), 2**64 - 2, 2**64 - 1]

@@ -4,7 +4,7 @@ import tomllib
 import pytest
 
 from photonlab import paths
-from photonlab.lab import claims, consistency, judging
+from photonlab.lab.judge import claims, consistency, judging
 
 EXPECTED = {"T": 12, "R": 14, "P": 14, "F": 10, "S": 11, "A": 7, "M": 4}
 IDS = [f"{letter}{number}" for letter, count in EXPECTED.items() for number in range(1, count + 1)]

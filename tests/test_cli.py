@@ -11,7 +11,7 @@ import pytest
 
 from photonlab import cli, console
 from photonlab.errors import ItchFormatError, UserError
-from photonlab.lab import rundir, runner
+from photonlab.lab.publish import rundir, runner
 
 
 def photonlab(*arguments, **options):

@@ -7,26 +7,15 @@ import numpy as np
 import pytest
 
 from photonlab.errors import UserError
-from photonlab.lab import (
-    allocation,
-    claims,
-    day,
-    figures,
-    judging,
-    order_map,
-    parser_cost,
-    profiles,
-    runner,
-    scorecard,
-    stages,
-    throughput,
-    touch_search,
-    verdicts,
-)
-from photonlab.lab.comparison import Comparison, Timed
+from photonlab.lab.judge import claims, judging, verdicts
+from photonlab.lab.measure import allocation
+from photonlab.lab.measure.comparison import Comparison, Timed
+from photonlab.lab.publish import figures, profiles, runner
+from photonlab.lab.studies import day, order_map, parser_cost, scorecard, stages, throughput, touch_search
 from photonlab.machine import clock
-from photonlab.systems import scorecard as timed_loop
-from photonlab.systems import synth, touch
+from photonlab.systems import synth
+from photonlab.systems.experiments import scorecard as timed_loop
+from photonlab.systems.experiments import touch
 from tests.oracle import itch, streams
 
 

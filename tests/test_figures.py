@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from photonlab.lab import figures, tables
+from photonlab.lab.publish import figures, tables
 
 
 @pytest.fixture

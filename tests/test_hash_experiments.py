@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from photonlab.lab import claims, day, figures, hash_cost, hash_policies, hash_replay, hash_scaling, hash_workload
-from photonlab.lab.comparison import Comparison, Timed
-from photonlab.systems import map_work, maps, native_map, synth
-from photonlab.systems import reference_streams as streams
+from photonlab.lab.judge import claims
+from photonlab.lab.measure.comparison import Comparison, Timed
+from photonlab.lab.publish import figures
+from photonlab.lab.studies import day, hash_cost, hash_policies, hash_replay, hash_scaling, hash_workload
+from photonlab.systems import synth
+from photonlab.systems.experiments import map_work, maps, native_map
+from photonlab.systems.experiments import reference_streams as streams
 
 
 def compared(**series):

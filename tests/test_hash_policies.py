@@ -6,7 +6,7 @@ import pytest
 from photonlab.kernels import hash_policies
 from photonlab.kernels.hash_policies import POLICIES
 from photonlab.machine.choice import by_type
-from photonlab.systems import reference_streams as streams
+from photonlab.systems.experiments import reference_streams as streams
 from tests import map_drivers
 from tests.oracle import hashes
 

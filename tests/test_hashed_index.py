@@ -8,7 +8,8 @@ from photonlab.kernels import book as books
 from photonlab.kernels import book_views, hashed_index, order_indices
 from photonlab.kernels.hashed_index import make_hashed_index
 from photonlab.machine.jit import kernel
-from photonlab.systems import reference_streams, synth
+from photonlab.systems import synth
+from photonlab.systems.experiments import reference_streams
 from photonlab.systems.replayer import Replayer
 from tests.oracle import streams
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from photonlab.lab import histogram, openloop, percentiles
+from photonlab.lab.measure import histogram, openloop, percentiles
 from tests.oracle import percentile as oracle
 
 PERCENTS = ["0", "0.001", "1", "50", "90", "95", "99", "99.9", "99.99", "99.999", "100"]

@@ -10,7 +10,8 @@ import nbformat
 import pytest
 
 from photonlab import paths
-from photonlab.lab import claims, execution, parameters, sections
+from photonlab.lab.judge import claims
+from photonlab.lab.publish import execution, parameters, sections
 
 PACKAGE = paths.ROOT / "photonlab"
 MODULES = sorted(PACKAGE.rglob("*.py"))

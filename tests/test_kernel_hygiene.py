@@ -12,7 +12,7 @@ from numba.core.errors import NumbaError
 
 from photonlab import paths
 from photonlab.kernels import book, decode, framing
-from photonlab.lab.allocation import allocating_walk, allocation_calls, prove
+from photonlab.lab.measure.allocation import allocating_walk, allocation_calls, prove
 from photonlab.machine.jit import kernel
 from photonlab.machine.memory import as_bytes_array
 from photonlab.systems import message_loop
@@ -24,13 +24,13 @@ FLOATS_ALLOWED = {}
 """Kernels that may compute in floating point, and why."""
 
 ALLOCATION_ALLOWED = {
-    "photonlab.lab.allocation.allocating_walk": "the planted twin of the proof",
+    "photonlab.lab.measure.allocation.allocating_walk": "the planted twin of the proof",
     "photonlab.machine.libc.usable_sizes": "asks malloc what it gives",
     "photonlab.kernels.chained.insert": "a node from malloc for each member is what it is",
-    "photonlab.systems.map_work.chained_work": "works on such a table",
-    "photonlab.systems.maps.typed_dict": "makes Numba's own dict",
+    "photonlab.systems.experiments.map_work.chained_work": "works on such a table",
+    "photonlab.systems.experiments.maps.typed_dict": "makes Numba's own dict",
     **{
-        f"photonlab.systems.allocators.malloc_{loop}": "malloc is what it times"
+        f"photonlab.systems.experiments.allocators.malloc_{loop}": "malloc is what it times"
         for loop in ("cycles", "fill", "fill_with_decoys", "churn", "chunks", "spans", "evidence")
     },
 }
@@ -118,7 +118,7 @@ def test_the_proof_fails_on_a_planted_allocation():
     assert not proof.clean
     assert proof.allocation_calls_in_code == ("NRT_MemInfo_alloc_aligned",)
     assert proof.allocations_while_running == messages == 5000
-    assert proof.kernel == "photonlab.lab.allocation.allocating_walk"
+    assert proof.kernel == "photonlab.lab.measure.allocation.allocating_walk"
 
 
 def test_a_kernel_that_allocates_does_not_compile():

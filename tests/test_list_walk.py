@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from photonlab.kernels import block_pool, list_walk
-from photonlab.lab.allocation import prove
-from photonlab.lab.pool_walk import Heap
-from photonlab.systems import allocators
+from photonlab.lab.measure.allocation import prove
+from photonlab.lab.studies.pool_walk import Heap
+from photonlab.systems.experiments import allocators
 
 
 def follow(words, first):

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 
 from photonlab.kernels import bitmap, hashing, pool
 from photonlab.machine.memory import as_bytes_array
-from photonlab.systems import market_core, synth
+from photonlab.systems import synth
+from photonlab.systems.experiments import market_core
 from tests.oracle import itch, streams
 
 LAST = market_core.PRICES - 1

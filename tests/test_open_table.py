@@ -6,8 +6,8 @@ import pytest
 from photonlab.kernels import open_table
 from photonlab.kernels.hash_policies import POLICIES
 from photonlab.kernels.open_table import DEAD, DELETIONS, SIZE, TOMBSTONE, USED
-from photonlab.systems import map_work, maps
-from photonlab.systems import reference_streams as streams
+from photonlab.systems.experiments import map_work, maps
+from photonlab.systems.experiments import reference_streams as streams
 from tests import map_drivers
 from tests.map_drivers import FIND, INSERT, REMOVE
 from tests.oracle import hashes

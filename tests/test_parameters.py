@@ -7,7 +7,7 @@ import pytest
 
 from photonlab import paths
 from photonlab.errors import UserError
-from photonlab.lab import execution, parameters, profiles
+from photonlab.lab.publish import execution, parameters, profiles
 
 FIXTURES = Path(__file__).parent / "notebooks"
 LIMITS = {name: {"limits": {"cell_seconds": 60}} for name in profiles.NAMES}

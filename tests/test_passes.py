@@ -7,7 +7,8 @@ from photonlab.kernels import hashing
 from photonlab.machine import residency
 from photonlab.machine.memory import as_bytes_array, huge_array
 from photonlab.machine.system import Watch
-from photonlab.systems import passes, probing, synth
+from photonlab.systems import synth
+from photonlab.systems.experiments import passes, probing
 from photonlab.systems.replayer import Replayer
 from tests.oracle import itch, streams
 

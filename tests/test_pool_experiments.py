@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from photonlab.lab import (
-    claims,
-    figures,
-    judging,
+from photonlab.lab.judge import claims, judging
+from photonlab.lab.measure import percentiles
+from photonlab.lab.measure.comparison import Comparison, Timed
+from photonlab.lab.publish import figures
+from photonlab.lab.studies import (
     malloc_trial,
-    percentiles,
     pool_allocators,
     pool_cost,
     pool_orders,
@@ -18,7 +18,6 @@ from photonlab.lab import (
     pool_tail,
     pool_walk,
 )
-from photonlab.lab.comparison import Comparison, Timed
 from photonlab.machine import clock, libc
 
 GLIBC = bool(libc.provider().glibc)

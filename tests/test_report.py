@@ -10,7 +10,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from photonlab.lab import claims, page_check, profiles, report, results, rundir, runner, sections, summary, verdicts
+from photonlab.lab.judge import claims, results, verdicts
+from photonlab.lab.publish import page_check, profiles, report, rundir, runner, sections, summary
 from photonlab.machine import fingerprint
 from tests import browser
 

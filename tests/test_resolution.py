@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from photonlab.lab import histogram, percentiles, resolution, working_sets
+from photonlab.lab.measure import histogram, percentiles
+from photonlab.lab.studies import resolution, working_sets
 from photonlab.machine import clock, fingerprint, perf_events
 from photonlab.machine.latency import Latency
 

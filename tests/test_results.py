@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from photonlab import lab
-from photonlab.lab import results
+from photonlab.lab.judge import results
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 
 from photonlab.errors import UserError
-from photonlab.lab import execution, kernel, profiles, rundir, runner
+from photonlab.lab.publish import execution, kernel, profiles, rundir, runner
 
 FIXTURES = Path(__file__).parent / "notebooks"
 LIMITS = {name: {"limits": {"cell_seconds": 60}} for name in profiles.NAMES}

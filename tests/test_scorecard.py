@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from photonlab.lab.allocation import uncached
+from photonlab.lab.measure.allocation import uncached
 from photonlab.machine import counter
 from photonlab.machine.memory import as_bytes_array
-from photonlab.systems import message_loop, scorecard, synth
-from photonlab.systems.passes import BookPass
+from photonlab.systems import message_loop, synth
+from photonlab.systems.experiments import scorecard
+from photonlab.systems.experiments.passes import BookPass
 from photonlab.systems.replayer import Replayer
 from tests.oracle import itch, streams
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from photonlab.lab import compilation, intervals, timing
+from photonlab.lab.measure import compilation, intervals, timing
 from photonlab.machine import clock as machine_clock
 from photonlab.machine.jit import kernel
 from photonlab.machine.system import Usage

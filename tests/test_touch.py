@@ -5,7 +5,8 @@ from hypothesis import given, settings
 
 from photonlab.kernels.bitmap import NONE
 from photonlab.machine.memory import as_bytes_array
-from photonlab.systems import synth, touch
+from photonlab.systems import synth
+from photonlab.systems.experiments import touch
 from tests.oracle import itch, streams
 
 LIMIT = touch.PRICES

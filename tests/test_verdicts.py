@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from photonlab.lab import claims, consistency, judging, rules, verdicts
-from photonlab.lab.claims import Check, Claim, Published
+from photonlab.lab.judge import claims, consistency, judging, rules, verdicts
+from photonlab.lab.judge.claims import Check, Claim, Published
 
 LEDGER = claims.by_id()
 seeded = settings(derandomize=True, deadline=None)

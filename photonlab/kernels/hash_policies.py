@@ -2,7 +2,7 @@
 
 A policy is a type without content, so that a table's code is compiled for it: `home` is chosen while the table's
 kernels compile. All are bijections of 64-bit words of which n bits are taken, so each can be defeated by keys made for
-it (`photonlab.systems.reference_streams.adversarial` makes them).
+it (`photonlab.systems.experiments.reference_streams.adversarial` makes them).
 
 Sources: Knuth, TAOCP 3, 6.4 (Fibonacci hashing); Steele, Lea and Flood 2014, in Vigna's form (splitmix64's output
 function); Appleby's MurmurHash3 (the finaliser fmix64); claim R5's source (the cut-down one).

@@ -8,5 +8,5 @@ __all__ = ["record"]
 def __getattr__(name):
     """Find `record` on first use: the command line does not pay for pandas and Parquet before it needs them."""
     if name == "record":
-        return importlib.import_module("photonlab.lab.results").record
+        return importlib.import_module("photonlab.lab.judge.results").record
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""What was published, what was recorded, and the rules that judge."""

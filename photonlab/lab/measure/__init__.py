@@ -1,0 +1,1 @@
+"""How a time is taken, and what may be said of it."""

@@ -1,0 +1,1 @@
+"""From notebooks to one page: run, lay out, draw, show."""

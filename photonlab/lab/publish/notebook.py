@@ -1,0 +1,99 @@
+"""What a notebook of the whitepaper starts with: its results file, the style of its charts, and its prose with figures.
+
+>>> from photonlab.lab import notebook
+>>> nb = notebook.start("02-order-book")
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from IPython.display import Markdown, display
+
+from photonlab.errors import UserError
+from photonlab.lab.judge import results
+from photonlab.lab.publish import figures, tables
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A started notebook.
+
+    Parameters
+    ----------
+    name : str
+        Without .ipynb.
+    out : pathlib.Path
+        The run's folder.
+    """
+
+    name: str
+    out: Path
+
+    def record(self, claim, **row):
+        """Record a row of results; see `photonlab.lab.judge.results.record`."""
+        results.record(claim, **row)
+
+    def figure(self, fig, name, alt, caption):
+        """Show and keep a chart; see `photonlab.lab.publish.figures.save`."""
+        figures.save(fig, name, alt, caption)
+
+    def table(self, frame, caption, **options):
+        """Show a table; see `photonlab.lab.publish.tables.table`."""
+        tables.table(frame, caption, **options)
+
+    def say(self, text):
+        """Show prose that was computed from results.
+
+        Parameters
+        ----------
+        text : str
+            Markdown.
+        """
+        display(Markdown(text))
+
+
+def start(name):
+    """Start a notebook: forget its earlier rows, and set the style of its charts.
+
+    Parameters
+    ----------
+    name : str
+        The notebook's file name without .ipynb.
+
+    Returns
+    -------
+    Notebook
+
+    Raises
+    ------
+    ValueError
+        The notebook that the driver runs has another name: its rows would be lost among those of another.
+    """
+    driven = os.environ.get("PHOTONLAB_NOTEBOOK")
+    if os.environ.get("PHOTONLAB_RUN") and driven != name:
+        raise ValueError(f"the notebook {driven} calls itself {name!r}")
+    results.start(name)
+    figures.use_style()
+    return Notebook(name, results.out())
+
+
+def input_file(text):
+    """Check the path that a notebook got as a parameter, before any work is done.
+
+    Parameters
+    ----------
+    text : str
+        Empty for "none given".
+
+    Returns
+    -------
+    pathlib.Path or None
+        Absolute.
+    """
+    if not text:
+        return None
+    path = Path(text).resolve()
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    return path

@@ -1,0 +1,1 @@
+"""What the notebooks call: each experiment's tables, charts, sentences and rows."""

@@ -1,0 +1,1 @@
+"""Loops that are not products: the things that the notebooks compare and take apart."""
