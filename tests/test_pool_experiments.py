@@ -49,7 +49,9 @@ def test_costs_of_all_sources():
     costs = pool_cost.measure(3_000, 500, [16, 100], 3, 1)
     assert {one.checksum for one in costs.fill.variants.values()} == {3_000}
     assert [one["pool"].checksum for one in costs.cycles.values()] == [1 << 17, 131_100]
-    assert costs.faults[pool_cost.POOL] == 0 < costs.faults[pool_cost.UNTOUCHED]
+    pages = -(-3_000 * 64 // 4096)
+    assert costs.faults[pool_cost.UNTOUCHED] >= pages
+    assert costs.faults[pool_cost.POOL] < pages / 10, "none of its own; the interpreter may have one"
     assert len(pool_cost.fill_table(costs)) == 5 and len(pool_cost.cycle_table(costs)) == 10
     assert set(costs.churn.variants) == {"pool", "malloc"}
     assert "page faults against" in costs.fill_row("malloc", "pool")["note"]
