@@ -14,12 +14,12 @@ SMALL = {"pages": 1 << 10, "levels": 1 << 10, "tree_nodes": 1 << 12}
 """Enough for streams of a few hundred messages, and quick to reserve."""
 
 
-def replayer(symbols=None, look_ahead=None, **capacity):
+def replayer(symbols=None, look_ahead=True, **capacity):
     """Give a small replayer before its first byte."""
     return Replayer(symbols, look_ahead=look_ahead, capacity=SMALL | capacity)
 
 
-def replayed(data, *, symbols=None, look_ahead=None, cuts=(), **capacity):
+def replayed(data, *, symbols=None, look_ahead=True, cuts=(), **capacity):
     """Give a small replayer that was fed `data`, cut at the given offsets. Not closed, so that anything may be fed."""
     done = replayer(symbols, look_ahead, **capacity)
     edges = [0, *cuts, len(data)]

@@ -84,13 +84,13 @@ class BookPass(Pass):
     ----------
     data, warm
         See `Pass`.
-    look_ahead : bool, optional
-        As `Replayer` takes it: decided by the memory in use by default.
+    look_ahead : bool
+        As `Replayer` takes it.
     chunk : int
         Bytes fed at a time.
     """
 
-    def __init__(self, data, *, warm=True, look_ahead=None, chunk=CHUNK):
+    def __init__(self, data, *, warm=True, look_ahead=True, chunk=CHUNK):
         super().__init__(data, warm=warm)
         self.look_ahead, self.chunk = look_ahead, chunk
         self.replayer = None
