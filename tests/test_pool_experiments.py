@@ -51,7 +51,9 @@ def test_costs_of_all_sources():
     assert [one["pool"].checksum for one in costs.cycles.values()] == [1 << 17, 131_100]
     pages = -(-3_000 * 64 // 4096)
     assert costs.faults[pool_cost.UNTOUCHED] >= pages
-    assert costs.faults[pool_cost.POOL] < pages / 10, "none of its own; the interpreter may have one"
+    # The process is watched, and the interpreter may have a fault of its own: never in three fills out of three.
+    fills = [costs, *(pool_cost.measure(3_000, 500, [16], 3, 1) for _ in range(2))]
+    assert min(one.faults[pool_cost.POOL] for one in fills) == 0
     assert len(pool_cost.fill_table(costs)) == 5 and len(pool_cost.cycle_table(costs)) == 10
     assert set(costs.churn.variants) == {"pool", "malloc"}
     assert "page faults against" in costs.fill_row("malloc", "pool")["note"]

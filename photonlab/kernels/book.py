@@ -19,7 +19,7 @@ from photonlab.machine.bits import prefetch_write
 from photonlab.machine.jit import kernel
 from photonlab.machine.memory import huge_array
 
-_0, _1, _2, _6, _16, _32 = (np.uint64(i) for i in (0, 1, 2, 6, 16, 32))
+_0, _1, _2, _6, _16 = (np.uint64(i) for i in (0, 1, 2, 6, 16))
 _DOLLAR, _MASK33 = np.uint64(10_000), np.uint64((1 << 33) - 1)
 _MASK32 = np.uint64(0xFFFFFFFF)
 _NODE_SHIFT = np.uint64(2)  # 4 words of 32 bits to the node
@@ -30,7 +30,7 @@ BEFORE, AFTER, SHARES, LEVEL = (np.uint64(i) for i in range(4))
 LAST, FIRST, KEY, SIDE, VOLUME, CHAIN, PLACE = (np.uint64(i) for i in (0, 1, 2, 3, 4, 6, 7))
 
 # Words of `tally`
-ORDERS, LEVELS, BEST_CHANGES, STEPS = (np.uint64(i) for i in range(4))
+ORDERS, LEVELS, BEST_CHANGES = (np.uint64(i) for i in range(3))
 
 
 class Book(NamedTuple):
