@@ -114,7 +114,7 @@ def use_hash_tables():
     """Put tables of every policy, chained ones, the dict's and the index that stands on a table to work."""
     keys = np.arange(5, 900, 3, dtype=np.uint64)
     every = [maps.Flat(policy, slots=1 << 10) for policy in hash_policies.POLICIES]
-    every += [maps.Flat("Fibonacci", "tombstones", 1 << 10), maps.TypedDict()]
+    every += [maps.Flat("Fibonacci", "tombstones", 1 << 10), maps.TypedDict(), maps.Paged(1 << 10)]
     every += [maps.Chained(bucketing, 100) for bucketing in chained.BUCKETINGS]
     for one in every:
         one.insert(keys)

@@ -8,7 +8,7 @@ import pytest
 from photonlab.lab.judge import claims
 from photonlab.lab.measure.comparison import Comparison, Timed
 from photonlab.lab.publish import figures
-from photonlab.lab.studies import day, hash_cost, hash_policies, hash_replay, hash_scaling, hash_workload
+from photonlab.lab.studies import day, hash_cost, hash_policies, hash_replay, hash_scaling, hash_streams, hash_workload
 from photonlab.systems import synth
 from photonlab.systems.experiments import map_work, maps, native_map
 from photonlab.systems.experiments import reference_streams as streams
@@ -115,13 +115,39 @@ def test_collapse_extrapolates_to_what_it_measures():
 
 
 def test_streams_and_enemies():
-    table = hash_policies.stream_table(3_000, 1).set_index("policy")
+    table = hash_streams.stream_table(3_000, 1).set_index("policy")
     assert np.isnan(table.loc["identity", "multiples of 2^12: probes"])
     assert table.loc["Fibonacci", "as on the feed: probes"] < 1.2 < table.loc["splitmix64", "random: probes"]
-    enemies = hash_policies.enemy_table(64, 8).set_index("policy")
+    enemies = hash_streams.enemy_table(64, 8).set_index("policy")
     for policy in enemies.index:
         assert enemies.loc[policy, f"against {policy}"] == 32.5
     assert enemies.loc["Fibonacci", "against splitmix64"] < 3
+
+
+def test_times_by_stream():
+    found = hash_streams.times(3_000, 3, 1)
+    table = hash_streams.times_table(found).set_index("map")
+    assert np.isnan(table.loc["identity", "multiples of 2^12: find [ns]"])
+    assert table.drop("identity").notna().all().all() and hash_workload.PAGED in table.index
+    assert "as on the feed" in hash_streams.times_sentence(found)
+    assert hash_streams.enemy_times(3, 64, 8).notna().all().all()
+
+
+@pytest.mark.parametrize("ahead", [0, 7])
+@pytest.mark.parametrize("stream", streams.STREAMS)
+def test_the_paged_index_is_a_map(stream, ahead):
+    keys = streams.STREAMS[stream](3_000, 4)
+    paged, plain = maps.Paged(keys.size, ahead=ahead), maps.PythonDict()
+    for one in (paged, plain):
+        assert one.insert(keys[:2_000]) == 2_000
+    assert paged.insert(keys[:2_000]) == 0, "the same keys once more are not new"
+    asked = streams.queries(keys[:2_000], 500, seed=4)
+    assert paged.find(asked) == plain.find(asked)
+    gone, come = np.random.default_rng(4).permutation(keys[:2_000])[:1_000], keys[2_000:]
+    assert paged.churn(gone, come) == plain.churn(gone, come)
+    assert paged.find(keys) == plain.find(keys) and paged.bytes(keys) > 8 * 2_000
+    paged.clear()
+    assert paged.find(keys) == 0 and paged.insert(keys) == keys.size
 
 
 def test_scaling():

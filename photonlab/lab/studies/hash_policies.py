@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 
-from photonlab.kernels.hash_policies import POLICIES
 from photonlab.lab.judge import claims
 from photonlab.lab.measure import timing
 from photonlab.lab.measure.comparison import Comparison
@@ -159,70 +158,6 @@ def collapse_sentence(found):
         f"**{measured / 1e3:,.1f} µs** ({found.searches:,} searches). A hundred million of them, on a busy day, would "
         f"take {1e8 * measured / 3600e9:,.1f} hours."
     )
-
-
-# -- streams -------------------------------------------------------------------------------------------------
-
-
-def stream_table(live, seed, bound=1 << 12):
-    """Count the probes of each policy on each stream, at 90 % hits.
-
-    Parameters
-    ----------
-    live : int
-        References in the table.
-    seed : int
-    bound : int
-        Slots a search looks at, at most. Where 64 references or more share each home under identity, inserting them
-        would take the square of their number, and the pair is left out.
-
-    Returns
-    -------
-    DataFrame
-        One row a policy; average probes and longest run by stream.
-    """
-    slots = 1 << (2 * live - 1).bit_length()
-    rows = {name: {"policy": name} for name in POLICIES}
-    for stream, make in streams.STREAMS.items():
-        keys = make(live, seed)
-        asked = streams.queries(keys, live, seed=seed)
-        for name, row in rows.items():
-            crowded = name == IDENTITY and np.unique(keys & np.uint64(slots - 1)).size < live // 64
-            if not crowded:
-                one = maps.Flat(name, slots=slots)
-                one.insert(keys)
-                tally = one.probes(asked, bound)
-            row[f"{stream}: probes"] = None if crowded else int(tally[map_work.LOOKED]) / live
-            row[f"{stream}: longest run"] = None if crowded else one.longest_run()
-    frame = pd.DataFrame(list(rows.values()))
-    for column in [column for column in frame if column.endswith("run")]:
-        frame[column] = pd.Series([row[column] for row in rows.values()], dtype=object)
-    return frame
-
-
-def enemy_table(count=512, bits=11):
-    """Count average probes of each policy on references made to meet in one slot under each of the policies.
-
-    Parameters
-    ----------
-    count, bits : int
-        References, and log2 of the slots.
-
-    Returns
-    -------
-    DataFrame
-        One row a policy, one column an enemy.
-    """
-    rows = []
-    for name in POLICIES:
-        row = {"policy": name}
-        for enemy in POLICIES:
-            keys = streams.adversarial(enemy, count, bits)
-            one = maps.Flat(name, slots=1 << bits)
-            one.insert(keys)
-            row[f"against {enemy}"] = int(one.probes(keys)[map_work.LOOKED]) / count
-        rows.append(row)
-    return pd.DataFrame(rows)
 
 
 # -- sentences on the workload -------------------------------------------------------------------------------

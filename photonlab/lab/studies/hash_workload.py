@@ -20,6 +20,7 @@ IDENTITY, FIBONACCI, SPLITMIX, MURMUR, SHORT, NEIGHBOURS = (
 )  # fmt: skip
 TOMBSTONES, AHEAD = "Fibonacci, tombstones", "Fibonacci, looking ahead"
 PRIME, POWER, UNORDERED = "chained, prime", "chained, power of two", "std::unordered_map"
+PAGED, PAGED_AHEAD = "paged index", "paged index, looking ahead"
 TYPED, PYTHON = "numba.typed.Dict", "Python dict"
 OPEN = (IDENTITY, FIBONACCI, SPLITMIX, MURMUR, SHORT, NEIGHBOURS)
 
@@ -33,7 +34,7 @@ SAMPLES = {IDENTITY: {FIND: 2_000, CHURN: 100, OLDEST: 20}}
 DICTS = (TYPED, PYTHON)
 """Maps that stand beside the others for context: taken in turn with each other, in the fewest rounds, on one in ten of
 the searches and replacements."""
-OLDEST_TOO = (IDENTITY, FIBONACCI, SPLITMIX, NEIGHBOURS, AHEAD, PRIME, UNORDERED)
+OLDEST_TOO = (IDENTITY, FIBONACCI, SPLITMIX, NEIGHBOURS, AHEAD, PAGED, PRIME, UNORDERED)
 """Maps that are churned oldest first too."""
 
 
@@ -226,6 +227,7 @@ def _make(live, slots, why_not):
     every = {name: maps.Flat(name, slots=slots) for name in OPEN}
     every[TOMBSTONES] = maps.Flat(FIBONACCI, "tombstones", slots)
     every[AHEAD] = maps.Flat(FIBONACCI, slots=slots, ahead=map_work.AHEAD)
+    every[PAGED], every[PAGED_AHEAD] = maps.Paged(live), maps.Paged(live, ahead=map_work.AHEAD)
     every[PRIME], every[POWER] = maps.Chained("prime", live), maps.Chained("power of two", live)
     if not why_not:
         every[UNORDERED] = maps.Unordered(live)

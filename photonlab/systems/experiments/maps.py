@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from photonlab.kernels import chained, open_table
+from photonlab.kernels import chained, hashing, open_table, order_index, pool
 from photonlab.machine.jit import kernel
-from photonlab.systems.experiments import map_work, native_map
+from photonlab.systems.experiments import map_work, native_map, paged_map
 from photonlab.systems.experiments.map_work import CHURN, FIND, INSERT, PROBE
 
 _NONE, _NO_TALLY = np.zeros(0, np.uint64), np.zeros(map_work.TALLY_WORDS, np.uint64)
@@ -64,6 +64,48 @@ class Flat:
     def bytes(self, keys) -> int:
         """Return the bytes of a table with these keys: its entries, empty ones too."""
         return 16 * int(self.table.state[open_table.SIZE])
+
+
+class Paged:
+    """The replay's order index as a map.
+
+    Parameters
+    ----------
+    members : int
+        Keys at once, at most, wherever they lie.
+    ahead : int
+        Keys to look ahead.
+    """
+
+    def __init__(self, members, ahead=0):
+        self.paged = paged_map.make_paged_map(2 * members + 2)
+        self.ahead = np.uint64(ahead)
+
+    def clear(self):
+        """Take out every key; pages and chunks will be handed out from the first one again."""
+        paged_map.work(self.paged, paged_map.TAKE, paged_map.members(self.paged), _NONE, self.ahead)
+        pool.clear(self.paged.index.page_pool)
+        pool.clear(self.paged.index.chunk_pool)
+
+    def insert(self, keys) -> int:
+        """See `Flat.insert`."""
+        return int(paged_map.work(self.paged, INSERT, keys, _NONE, self.ahead))
+
+    def find(self, keys) -> int:
+        """See `Flat.find`."""
+        return int(paged_map.work(self.paged, FIND, keys, _NONE, self.ahead))
+
+    def churn(self, gone, come) -> int:
+        """See `Flat.churn`."""
+        return int(paged_map.work(self.paged, CHURN, gone, come, self.ahead))
+
+    def bytes(self, keys) -> int:
+        """Return the bytes of the pages, chunks and directory that its keys take up now."""
+        index = self.paged.index
+        page = order_index.PAGE_NODES * self.paged.values.itemsize + index.page_first.itemsize
+        chunk = (index.chunks.itemsize << int(order_index.CHUNK_BITS)) + index.chunk_pages.itemsize
+        used = [int(one.state[pool.LIVE]) for one in (index.page_pool, index.chunk_pool)]
+        return used[0] * page + used[1] * chunk + 16 * int(index.directory.state[hashing.SIZE])
 
 
 class Chained:
@@ -194,5 +236,3 @@ def typed_work(members, job, keys, others):
             members[others[i]] = others[i] + _1
             i += _1
     return total
-
-
