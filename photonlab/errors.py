@@ -7,3 +7,7 @@ class UserError(Exception):
 
 class ItchFormatError(UserError):
     """Bytes that are not a feed of ITCH 5.0 messages; the message gives the file, the offset and what was expected."""
+
+
+class Failure(Exception):
+    """Work that was understood and has failed, and no fault of the user's: the command line exits with 1."""

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from photonlab import cli, console
+from photonlab.commands import verdicts
 from photonlab.errors import ItchFormatError, UserError
 from photonlab.lab.publish import rundir, runner
 
@@ -74,13 +75,13 @@ def test_each_error_is_one_line(monkeypatch, capsys, error, status, line):
     def fail(_):
         raise error
 
-    monkeypatch.setattr(cli, "_verdicts", fail)
+    monkeypatch.setattr(verdicts, "_run", fail)
     assert cli.main(["verdicts", "x"]) == status
     assert one_line(capsys) == f"{line}\n"
 
 
 def test_a_bug_is_not_hidden(monkeypatch):
-    monkeypatch.setattr(cli, "_verdicts", lambda _: 1 / 0)
+    monkeypatch.setattr(verdicts, "_run", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         cli.main(["verdicts", "x"])
 
