@@ -28,6 +28,7 @@ from photonlab.kernels import (
     hashing,
     list_walk,
     pool,
+    ring,
 )
 from photonlab.lab.measure import allocation, histogram, openloop
 from photonlab.lab.studies import day, scorecard
@@ -94,6 +95,19 @@ def use_allocators():
     allocators.malloc_fill(addresses)
     allocators.malloc_churn(addresses, np.arange(32, dtype=np.uint32))
     allocators.free_all(addresses)
+
+
+def use_ring():
+    one, words = ring.make_ring(8), np.zeros(64, np.uint64)
+    for into_ring, out_of_it, number in (
+        (ring.push, ring.pop, ()),
+        (ring.push_many, ring.pop_many, (np.uint64(8),)),
+        (ring.room, ring.waiting, ()),
+        (ring.publish, ring.release, ()),
+    ):
+        place = (words, np.uint64(0)) if into_ring in (ring.push, ring.push_many) else (np.uint64(2),)
+        into_ring(one, *place, *number)
+        out_of_it(one, *place, *number)
 
 
 def use_bitmap():
@@ -223,6 +237,7 @@ if __name__ == "__main__":
         use_order_map,
         use_hash_tables,
         use_allocators,
+        use_ring,
         use_bitmap,
         use_synthetic_day,
         use_book,
