@@ -172,7 +172,7 @@ def test_the_command(folder, tmp_path, capsys):
     arguments = ["days", str(folder / "01302019.NASDAQ_ITCH50"), "--out", str(tmp_path / "out"), "--workers", "1"]
     assert cli.main(arguments) == 0
     assert capsys.readouterr().out.startswith("01302019: done: 3,000 messages in ")
-    assert cli.main([*arguments, str(bad)]) == 1
+    assert cli.main(["days", str(bad), *arguments[1:]]) == 1
     said = capsys.readouterr()
     assert "01302019: done before" in said.out and "bad: failed: " in said.out
     assert said.err.startswith("photonlab: 1 of 2 failed; ") and said.err.count("\n") == 1
