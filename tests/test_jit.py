@@ -285,6 +285,7 @@ def package(tmp_path):
         "paths.py",
         "machine/__init__.py",
         "machine/jit.py",
+        "machine/sanitizer.py",
         "kernels/__init__.py",
     ):
         shutil.copy(source / name, root / name)

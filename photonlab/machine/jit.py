@@ -25,6 +25,7 @@ from numba.core import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile, _CacheLocator
 
 from photonlab import paths
+from photonlab.machine import sanitizer
 
 llvmlite.binding.initialize_native_target()
 llvmlite.binding.initialize_native_asmparser()  # inline assembly aborts the process without it
@@ -87,7 +88,8 @@ def source_stamp(module_path: Path) -> str:
         Hexadecimal SHA-256.
     """
     digest = hashlib.sha256()
-    for fact in (numba.__version__, llvmlite.__version__, sys.version, str(config.BOUNDSCHECK), str(config.OPT)):
+    settings = (config.BOUNDSCHECK, config.OPT, sanitizer.HOOKED)
+    for fact in (numba.__version__, llvmlite.__version__, sys.version, *map(str, settings)):
         digest.update(fact.encode())
     for path in sorted(_closure(Path(module_path).resolve())):
         digest.update(str(path.name).encode())
