@@ -29,13 +29,27 @@ from photonlab.kernels import (
     list_walk,
     pool,
     ring,
+    ring_variants,
 )
 from photonlab.lab.measure import allocation, histogram, openloop
 from photonlab.lab.studies import day, scorecard
 from photonlab.machine import clock, jit, latency, libc
 from photonlab.machine.memory import as_bytes_array
 from photonlab.systems import message_loop, synth
-from photonlab.systems.experiments import allocators, attribution, hash_cost, maps, market_core, passes, probing, touch
+from photonlab.systems.experiments import (
+    allocators,
+    attribution,
+    hash_cost,
+    maps,
+    market_core,
+    passes,
+    probing,
+    ring_granule,
+    ring_loops,
+    ring_stress,
+    touch,
+)
+from tests import mold_drivers
 from tests.oracle import streams
 
 
@@ -98,6 +112,7 @@ def use_allocators():
 
 
 def use_ring():
+    """The ring and its variants; where two threads would spin, each side is called with the stop flag up."""
     one, words = ring.make_ring(8), np.zeros(64, np.uint64)
     for into_ring, out_of_it, number in (
         (ring.push, ring.pop, ()),
@@ -108,6 +123,19 @@ def use_ring():
         place = (words, np.uint64(0)) if into_ring in (ring.push, ring.push_many) else (np.uint64(2),)
         into_ring(one, *place, *number)
         out_of_it(one, *place, *number)
+    flags, report, count = np.ones(64, np.uint64), np.zeros(4, np.uint64), np.uint64(8)
+    for make in ring_variants.MAKERS.values():
+        queue = make(8)
+        ring_loops.alone(queue, count)
+        ring_loops.produce(queue, flags, count, count, report)
+        ring_loops.consume(queue, flags, count, count, report)
+    ring_loops.call(queue, queue, flags, words, report)
+    ring_loops.answer(queue, queue, flags, count, report)
+    ring_loops.serve(words, count, count, flags, words, report)
+    ring_loops.play_back(words, count, count, flags, count, report)
+    ring_granule.count_up(words, count, flags, np.uint64(0), count, report)
+    ring_stress.pour(one, flags, count, count, count, report)
+    ring_stress.drain(one, flags, count, count, count, report)
 
 
 def use_bitmap():
@@ -122,6 +150,22 @@ def use_bitmap():
     for search in (bitmap.linear_at_or_above, bitmap.linear_at_or_below):
         search(levels, np.uint64(50))
     bitmap.remove(prices, bits[5])
+
+
+def use_feed_formats():
+    """MoldUDP64 and arbitration, by the kernels that their tests call them through."""
+    source, packet, words = as_bytes_array(streams.long_stream(1, 40)), np.zeros(1500, np.uint8), (np.uint64(1),) * 2
+    one, size = np.uint64(1), np.uint64(packet.size)
+    stop = np.uint64(mold_drivers.pack(source, np.uint64(0), np.uint64(40), packet, size, *words, one)[2])
+    mold_drivers.check(packet, np.uint64(0), stop)
+    mold_drivers.write_header(packet, *words, one, one)
+    mold_drivers.read_header(packet)
+    mold_drivers.copy_blocks(packet, np.uint64(20), stop, packet.copy())
+    stream = mold_drivers.Stream()
+    stream.take(packet[:stop])
+    stream.close()
+    mold_drivers.missing(stream.arbiter)
+    mold_drivers.complete(stream.arbiter)
 
 
 def use_hash_tables():
@@ -235,6 +279,7 @@ if __name__ == "__main__":
     for use in (
         use_parser,
         use_order_map,
+        use_feed_formats,
         use_hash_tables,
         use_allocators,
         use_ring,

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from photonlab.errors import UserError
-from photonlab.machine.atomics import load_acquire, store_release
+from photonlab.machine.atomics import load_acquire, plain_load, plain_store, store_release
 from photonlab.machine.jit import kernel
 from photonlab.machine.memory import huge_array
 
@@ -153,7 +153,13 @@ def room(ring, wanted):
 @kernel(forceinline=True)
 def publish(ring, count):
     """Let the consumer see the next `count` messages, which have been written; the producer's."""
-    store_release(ring.words, HEAD, ring.words[HEAD] + count)
+    publish_to(ring, ring.words[HEAD] + count)
+
+
+@kernel(inner=True)
+def publish_to(ring, index):
+    """Let the consumer see all messages before an index: `publish` for who has the producer's index at hand."""
+    store_release(ring.words, HEAD, index)
 
 
 @kernel(forceinline=True)
@@ -173,8 +179,13 @@ def waiting(ring, wanted):
 @kernel(forceinline=True)
 def release(ring, count):
     """Give the slots of the next `count` messages, which have been read, back to the producer; the consumer's."""
-    at = HEAD + ring.apart
-    store_release(ring.words, at, ring.words[at] + count)
+    release_to(ring, ring.words[HEAD + ring.apart] + count)
+
+
+@kernel(inner=True)
+def release_to(ring, index):
+    """Give back the slots of all messages before an index: `release` for who has the consumer's index at hand."""
+    store_release(ring.words, HEAD + ring.apart, index)
 
 
 @kernel(inner=True)
@@ -200,8 +211,9 @@ def push(ring, source, at):
     """Copy a message of `slot_words` words from ``source[at:]`` (uint64); return False if the ring is full."""
     if room(ring, _1) == _0:
         return False
-    _copy(source, at, ring.words, slot(ring, head(ring)), ring.slot_words)
-    publish(ring, _1)
+    first = head(ring)
+    _copy(source, at, ring.words, slot(ring, first), ring.slot_words)
+    publish_to(ring, first + _1)
     return True
 
 
@@ -210,8 +222,9 @@ def pop(ring, into, at):
     """Copy the next message to ``into[at:]`` (uint64); return False if the ring is empty."""
     if waiting(ring, _1) == _0:
         return False
-    _copy(ring.words, slot(ring, tail(ring)), into, at, ring.slot_words)
-    release(ring, _1)
+    first = tail(ring)
+    _copy(ring.words, slot(ring, first), into, at, ring.slot_words)
+    release_to(ring, first + _1)
     return True
 
 
@@ -223,7 +236,7 @@ def push_many(ring, source, at, count):
     for i in range(count):
         _copy(source, at + i * ring.slot_words, ring.words, slot(ring, first + i), ring.slot_words)
     if count != _0:
-        publish(ring, count)
+        publish_to(ring, first + count)
     return count
 
 
@@ -235,29 +248,35 @@ def pop_many(ring, into, at, count):
     for i in range(count):
         _copy(ring.words, slot(ring, first + i), into, at + i * ring.slot_words, ring.slot_words)
     if count != _0:
-        release(ring, count)
+        release_to(ring, first + count)
     return count
 
 
 @kernel(inner=True)
 def _copy(source, at, into, to, count):
-    """Copy `count` words; eight, a whole line, without a loop."""
+    """Copy `count` words; of eight, a whole line, all are read before any is written."""
     if count == _EIGHT:
-        a, b, c, d = source[at], source[at + _1], source[at + np.uint64(2)], source[at + np.uint64(3)]
-        e, f, g, h = (
-            source[at + np.uint64(4)],
-            source[at + np.uint64(5)],
-            source[at + np.uint64(6)],
-            source[at + np.uint64(7)],
-        )
-        into[to], into[to + _1], into[to + np.uint64(2)], into[to + np.uint64(3)] = a, b, c, d
-        into[to + np.uint64(4)] = e
-        into[to + np.uint64(5)] = f
-        into[to + np.uint64(6)] = g
-        into[to + np.uint64(7)] = h
+        a, b, c, d = _four(source, at)
+        e, f, g, h = _four(source, at + np.uint64(4))
+        _put_four(into, to, a, b, c, d)
+        _put_four(into, to + np.uint64(4), e, f, g, h)
     else:
         for i in range(count):
-            into[to + i] = source[at + i]
+            plain_store(into, to + i, plain_load(source, at + i))
+
+
+@kernel(inner=True)
+def _four(words, at):
+    a, b = plain_load(words, at), plain_load(words, at + _1)
+    return a, b, plain_load(words, at + np.uint64(2)), plain_load(words, at + np.uint64(3))
+
+
+@kernel(inner=True)
+def _put_four(words, at, a, b, c, d):
+    plain_store(words, at, a)
+    plain_store(words, at + _1, b)
+    plain_store(words, at + np.uint64(2), c)
+    plain_store(words, at + np.uint64(3), d)
 
 
 def _base(apart):
