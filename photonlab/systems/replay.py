@@ -12,13 +12,14 @@ import pandas as pd
 from photonlab.errors import ItchFormatError, UserError
 from photonlab.kernels import book_views
 from photonlab.systems import message_loop as loop
+from photonlab.systems.calling import CallingReplayer
 from photonlab.systems.replayer import Replayer
 
 CHUNK = 1 << 20  # bytes read at a time: they are replayed while still in cache
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
-def replay(path, symbols=None, progress=None):
+def replay(path, symbols=None, progress=None, **calls):
     """Replay a file of ITCH 5.0 messages, each behind its length in 2 bytes (NASDAQ's BinaryFILE), plain or gzipped.
 
     Parameters
@@ -29,6 +30,9 @@ def replay(path, symbols=None, progress=None):
         Keep the books of these instruments only. All messages are counted all the same.
     progress : callable, optional
         Called with (bytes read, size of the file or 0) after every chunk.
+    **calls
+        Functions of one's own that the loop calls, and what they keep: on_event, on_bbo, on_time, every, start,
+        end, state; see `photonlab.systems.calling.CallingReplayer`.
 
     Returns
     -------
@@ -43,7 +47,7 @@ def replay(path, symbols=None, progress=None):
     """
     path = os.fspath(path)
     with _open(path) as file:
-        replayer = Replayer(symbols, name=path)
+        replayer = CallingReplayer(symbols=symbols, name=path, **calls) if calls else Replayer(symbols, name=path)
         replayer.feed(b"")  # compile, or load from the cache, outside the time that is reported
         size = os.fstat(file.fileno()).st_size
         buffer = np.empty(CHUNK, np.uint8)

@@ -88,7 +88,7 @@ class Replayer:
 
     def _run(self, data, begin):
         """Run the kernel over data[begin:]; return where it stopped."""
-        at, outcome = loop.replay(self.feed_state, data, np.uint64(begin), np.uint64(data.size), self._look_ahead)
+        at, outcome = self._apply(data, np.uint64(begin), np.uint64(data.size))
         self.position += int(at) - begin
         if outcome == batch.END_OF_SESSION:
             self.ended = True
@@ -100,6 +100,10 @@ class Replayer:
                 "more address space is needed than could be reserved"
             )
         return int(at)
+
+    def _apply(self, data, begin, end):
+        """Call the loop."""
+        return loop.replay(self.feed_state, data, begin, end, self._look_ahead)
 
     def _note_after_end(self, data):
         self.after_end += data.size
