@@ -35,7 +35,7 @@ from photonlab.lab.measure import allocation, histogram, openloop
 from photonlab.lab.studies import day, scorecard
 from photonlab.machine import clock, jit, latency, libc
 from photonlab.machine.memory import as_bytes_array
-from photonlab.systems import message_loop, synth
+from photonlab.systems import calling, message_loop, synth
 from photonlab.systems.experiments import (
     allocators,
     attribution,
@@ -129,10 +129,10 @@ def use_ring():
         ring_loops.alone(queue, count)
         ring_loops.produce(queue, flags, count, count, report)
         ring_loops.consume(queue, flags, count, count, report)
-    ring_loops.call(queue, queue, flags, words, report)
-    ring_loops.answer(queue, queue, flags, count, report)
-    ring_loops.serve(words, count, count, flags, words, report)
-    ring_loops.play_back(words, count, count, flags, count, report)
+    ring_loops.call(queue, queue, flags, count, words, report)
+    ring_loops.answer(queue, queue, flags, count, count, report)
+    ring_loops.serve(words, count, count, count, flags, words, report)
+    ring_loops.play_back(words, count, count, count, flags, count, report)
     ring_granule.count_up(words, count, flags, np.uint64(0), count, report)
     ring_stress.pour(one, flags, count, count, count, report)
     ring_stress.drain(one, flags, count, count, count, report)
@@ -215,6 +215,14 @@ def use_replay():
             done.bbo("S1")
             done.depth("S1", levels=10)
             done.orders("S1")
+
+
+def use_calls():
+    """The replay that calls functions of one's own."""
+    data = streams.long_stream(4, 2000, faults=0.1)
+    one = calling.CallingReplayer(capacity={"pages": 1 << 16, "levels": 1 << 16, "tree_nodes": 1 << 16})
+    one.feed(data)
+    one.close()
 
 
 def use_measuring():

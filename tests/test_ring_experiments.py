@@ -81,28 +81,31 @@ def test_messages_pass_between_threads(name, slots, apart, batch):
 
 @two_cpus
 @pytest.mark.parametrize("name", ["ring", "sequenced"])
-def test_calls_and_answers(name):
+@pytest.mark.parametrize("batch", [1, 8])
+def test_batches_and_answers(name, batch):
     there, back = (MAKERS[name](8) for _ in range(2))
     spans, asked, answered = np.zeros(500, U), np.zeros(4, U), np.zeros(4, U)
     spin.together(
-        lambda flags: ring_loops.call(there, back, flags, spans, asked),
-        lambda flags: ring_loops.answer(there, back, flags, U(500), answered),
+        lambda flags: ring_loops.call(there, back, flags, U(batch), spans, asked),
+        lambda flags: ring_loops.answer(there, back, flags, U(batch), U(500), answered),
     )
-    assert asked[ring_loops.MESSAGES] == answered[ring_loops.MESSAGES] == 500
-    assert asked[ring_loops.TOTAL] == answered[ring_loops.TOTAL] == sum_of(range(500), 8 - (name == "sequenced"))
+    assert asked[ring_loops.MESSAGES] == answered[ring_loops.MESSAGES] == 500 * batch
+    assert asked[ring_loops.TOTAL] == sum_of(range(500), 8 - (name == "sequenced"))
+    assert answered[ring_loops.TOTAL] == sum_of(range(500 * batch), 8 - (name == "sequenced"))
     assert spans.all()
     assert spans.sum() <= asked[ring_loops.TICKS]
 
 
 @two_cpus
-@pytest.mark.parametrize("to", [1, 32])
-def test_a_bare_ping_pong_comes_to_its_end(to):
+@pytest.mark.parametrize(("to", "line"), [(1, 0), (32, 0), (32, 7)])
+def test_a_bare_ping_pong_comes_to_its_end(to, line):
     words, spans, one, other = np.zeros(64, U), np.zeros(500, U), np.zeros(4, U), np.zeros(4, U)
     spin.together(
-        lambda flags: ring_loops.serve(words, U(0), U(to), flags, spans, one),
-        lambda flags: ring_loops.play_back(words, U(0), U(to), flags, U(500), other),
+        lambda flags: ring_loops.serve(words, U(0), U(to), U(line), flags, spans, one),
+        lambda flags: ring_loops.play_back(words, U(0), U(to), U(line), flags, U(500), other),
     )
     assert words[0] == words[to] == one[ring_loops.MESSAGES] == other[ring_loops.MESSAGES] == 500
+    assert one[ring_loops.TOTAL] == other[ring_loops.TOTAL] == sum_of(range(1, 501), line)
     assert spans.all()
 
 

@@ -22,7 +22,7 @@ from photonlab.machine.choice import by_type
 from photonlab.machine.jit import kernel
 from photonlab.machine.libc import address_of
 
-_0, _1, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
+_0, _1, _SEVEN, _EIGHT = (np.uint64(n) for n in (0, 1, 7, 8))
 
 
 class Uncached(NamedTuple):
@@ -86,9 +86,12 @@ def accept(queue, count):
 
 @kernel(inner=True)
 def write(words, at, count, value):
-    """Write the message of a value, `count` words, to ``words[at:]``."""
+    """Write the message of a value, `count` words, to ``words[at:]``; a line, or one less a word, without a loop."""
     if count == _EIGHT:
         for j in range(8):
+            plain_store(words, at + np.uint64(j), value + np.uint64(j))
+    elif count == _SEVEN:
+        for j in range(7):
             plain_store(words, at + np.uint64(j), value + np.uint64(j))
     else:
         for j in range(count):
@@ -101,6 +104,9 @@ def read(words, at, count):
     total = _0
     if count == _EIGHT:
         for j in range(8):
+            total += plain_load(words, at + np.uint64(j))
+    elif count == _SEVEN:
+        for j in range(7):
             total += plain_load(words, at + np.uint64(j))
     else:
         for j in range(count):
@@ -178,8 +184,7 @@ def _offer_sequenced(queue, value, count):
     count, first = rings.room(ring, count), rings.head(ring)
     for i in range(count):
         at = rings.slot(ring, first + i)
-        for j in range(last):
-            plain_store(words, at + j, value + i + j)
+        write(words, at, last, value + i)
         store_release(words, at + last, first + i + _1)
     words[HEAD] = first + count  # nobody but its owner reads it
     return count
@@ -194,8 +199,7 @@ def _accept_sequenced(queue, count):
         at = rings.slot(ring, first + there)
         if load_acquire(words, at + last) != first + there + _1:
             break
-        for j in range(last):
-            total += plain_load(words, at + j)
+        total += read(words, at, last)
         there += _1
     if there != _0:
         rings.release_to(ring, first + there)

@@ -82,8 +82,13 @@ def meet(flags, side):
     return load_acquire(flags, STOP) == _0
 
 
-def placement() -> tuple[tuple[int, ...], str]:
+def placement(pinning: bool = True) -> tuple[tuple[int, ...], str]:
     """Return two CPUs for spinning threads and what must be said of them; no CPUs where threads cannot be pinned.
+
+    Parameters
+    ----------
+    pinning : bool
+        Whether threads are to be pinned at all.
 
     Raises
     ------
@@ -95,6 +100,8 @@ def placement() -> tuple[tuple[int, ...], str]:
         raise system.PlacementError(
             f"two spinning threads need two CPUs, and this process may use only CPU {', '.join(map(str, cpus))}"
         )
+    if not pinning:
+        return (), "indicative: not pinned (not asked for)"
     try:
         with system.pinned([cpus[1]], strict=True), system.pinned([cpus[0]], strict=True):
             return cpus, system.placement_label(cpus, 2)
@@ -102,7 +109,7 @@ def placement() -> tuple[tuple[int, ...], str]:
         return (), f"indicative: not pinned ({error})"
 
 
-def together(first, second, seconds: float = 20.0) -> Together:
+def together(first, second, seconds: float = 20.0, pinning: bool = True) -> Together:
     """Run two callables in two threads at the same time, each on a CPU of its own.
 
     Parameters
@@ -112,6 +119,8 @@ def together(first, second, seconds: float = 20.0) -> Together:
         once beforehand with the stop flag up, so that nothing is compiled while the other one spins.
     seconds : float
         Deadline.
+    pinning : bool
+        Whether to pin them.
 
     Returns
     -------
@@ -124,7 +133,7 @@ def together(first, second, seconds: float = 20.0) -> Together:
     LostPartnerError
         The deadline passed before both had ended.
     """
-    cpus, label = placement()
+    cpus, label = placement(pinning)
     clock.name()  # which clock kernels read is settled before a deadline is set in it
     flags = huge_array(_FLAG_WORDS, np.uint64, populate=True)
     flags[STOP] = ENDED

@@ -6,7 +6,7 @@ Queues are those of `photonlab.kernels.ring_variants`; messages stand for 0, 1, 
 
 import numpy as np
 
-from photonlab.kernels.ring_variants import accept, offer
+from photonlab.kernels.ring_variants import accept, offer, read, write
 from photonlab.machine import clock
 from photonlab.machine.atomics import load_acquire, store_release
 from photonlab.machine.jit import kernel
@@ -75,15 +75,18 @@ def consume(queue, flags, count, batch, report):
 
 
 @kernel
-def call(there, back, flags, spans, report):
-    """Send a message and wait for the answer, over and over; `spans` receive the ticks from one answer to the next."""
+def call(there, back, flags, batch, spans, report):
+    """Send a batch and wait for one message in answer, over and over; `spans` receive the ticks between answers.
+
+    Both rings have room for a batch.
+    """
     if not meet(flags, _0):
         return
     total = _0
     begin = clock.ticks_begin()
     last = begin
     for i in range(spans.size):
-        offer(there, np.uint64(i), _1)
+        offer(there, np.uint64(i) * batch, batch)
         spins = _0
         while True:
             passed, words = accept(back, _1)
@@ -96,59 +99,66 @@ def call(there, back, flags, spans, report):
         now = clock.ticks()
         spans[i] = clock.elapsed(last, now)
         last = now
-        report[MESSAGES] += _1
+        report[MESSAGES] += batch
     report[TICKS] = clock.elapsed(begin, clock.ticks_end())
     report[TOTAL] = total
 
 
 @kernel
-def answer(there, back, flags, count, report):
-    """Answer each of `count` messages with one that stands for the same number."""
+def answer(there, back, flags, batch, count, report):
+    """Answer each of `count` batches, once it has been read, with a message that stands for its number."""
     if not meet(flags, _1):
         return
     total = _0
     for i in range(count):
-        spins = _0
-        while True:
-            passed, words = accept(there, _1)
-            if passed != _0:
-                break
+        spins, left = _0, batch
+        while left != _0:
+            passed, words = accept(there, left)
+            left -= passed
+            total += words
             if given_up(flags, spins):
                 return
             spins += _1
-        total += words
         offer(back, np.uint64(i), _1)
-        report[MESSAGES] += _1
+        report[MESSAGES] += batch
     report[TOTAL] = total
 
 
 @kernel
-def serve(words, at, to, flags, spans, report):
-    """The bare ping-pong without a queue: write a number to ``words[at]``, wait until it stands in ``words[to]``."""
+def serve(words, at, to, line, flags, spans, report):
+    """The bare ping-pong without a queue: write a number to ``words[at]``, wait until it stands in ``words[to]``.
+
+    Before the number go `line` words into the places behind it, and behind the other one they are read: a whole cache
+    line has 7.
+    """
     if not meet(flags, _0):
         return
     begin = clock.ticks_begin()
-    last = begin
+    last, total = begin, _0
     for i in range(spans.size):
         number = np.uint64(i) + _1
+        write(words, at + _1, line, number)
         store_release(words, at, number)
         spins = _0
         while load_acquire(words, to) != number:
             if given_up(flags, spins):
                 return
             spins += _1
+        total += read(words, to + _1, line)
         now = clock.ticks()
         spans[i] = clock.elapsed(last, now)
         last = now
         report[MESSAGES] += _1
     report[TICKS] = clock.elapsed(begin, clock.ticks_end())
+    report[TOTAL] = total
 
 
 @kernel
-def play_back(words, at, to, flags, count, report):
+def play_back(words, at, to, line, flags, count, report):
     """Its other side."""
     if not meet(flags, _1):
         return
+    total = _0
     for i in range(count):
         number = np.uint64(i) + _1
         spins = _0
@@ -156,5 +166,8 @@ def play_back(words, at, to, flags, count, report):
             if given_up(flags, spins):
                 return
             spins += _1
+        total += read(words, at + _1, line)
+        write(words, to + _1, line, number)
         store_release(words, to, number)
         report[MESSAGES] += _1
+    report[TOTAL] = total
