@@ -294,6 +294,7 @@ if __name__ == "__main__":
         use_bitmap,
         use_synthetic_day,
         use_book,
+        use_calls,
         use_replay,
         use_experiments,
     ):
