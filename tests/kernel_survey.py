@@ -6,6 +6,7 @@ process of its own, since a kernel that comes from the cache has neither types n
 """
 
 import importlib
+import io
 import json
 import pkgutil
 import tempfile
@@ -27,15 +28,17 @@ from photonlab.kernels import (
     hash_policies,
     hashing,
     list_walk,
+    moldudp64,
     pool,
     ring,
     ring_variants,
+    soupbintcp,
 )
 from photonlab.lab.measure import allocation, histogram, openloop
 from photonlab.lab.studies import day, scorecard
 from photonlab.machine import clock, jit, latency, libc
 from photonlab.machine.memory import as_bytes_array
-from photonlab.systems import calling, message_loop, synth
+from photonlab.systems import calling, captures, message_loop, synth
 from photonlab.systems.experiments import (
     allocators,
     attribution,
@@ -50,6 +53,7 @@ from photonlab.systems.experiments import (
     touch,
 )
 from tests import mold_drivers
+from tests.oracle import captures as capture_files
 from tests.oracle import streams
 
 
@@ -154,16 +158,27 @@ def use_bitmap():
 
 def use_feed_formats():
     """MoldUDP64 and arbitration, by the kernels that their tests call them through."""
-    source, packet, words = as_bytes_array(streams.long_stream(1, 40)), np.zeros(1500, np.uint8), (np.uint64(1),) * 2
+    source, packet, words = (
+        as_bytes_array(streams.long_stream(1, 40)),
+        np.zeros(1500, np.uint8),
+        moldudp64.session_words("DAY1"),
+    )
     one, size = np.uint64(1), np.uint64(packet.size)
     stop = np.uint64(mold_drivers.pack(source, np.uint64(0), np.uint64(40), packet, size, *words, one)[2])
     mold_drivers.check(packet, np.uint64(0), stop)
-    mold_drivers.write_header(packet, *words, one, one)
+    mold_drivers.write_header(packet.copy(), *words, one, one)
     mold_drivers.read_header(packet)
     mold_drivers.copy_blocks(packet, np.uint64(20), stop, packet.copy())
     stream = mold_drivers.Stream()
     stream.take(packet[:stop])
     stream.close()
+    for kind in (capture_files.pcap, capture_files.pcapng):
+        captured = captures.CaptureStream(
+            io.BytesIO(kind([capture_files.ethernet(capture_files.ipv4(packet[:stop].tobytes()))]))
+        )
+        assert captured.readinto(packet.copy())
+        assert not captured.readinto(packet.copy())
+    soupbintcp.unframe(soupbintcp.make_state(), source, np.uint64(0), np.uint64(0), packet)
     mold_drivers.missing(stream.arbiter)
     mold_drivers.complete(stream.arbiter)
 

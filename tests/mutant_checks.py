@@ -8,12 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from photonlab.kernels import book_views, hashing, order_index, pool, price_tree
+from photonlab.kernels import arbitration, book_views, hashing, moldudp64, order_index, pool, price_tree, soupbintcp
 from photonlab.systems.replayer import Replayer
-from tests import drivers
+from tests import drivers, mold_drivers
 from tests.oracle import book as oracle
 from tests.oracle import itch, streams
 from tests.oracle import map as map_oracle
+from tests.oracle import moldudp64 as mold
+from tests.oracle import soupbintcp as soup
 from tests.replays import queue_of, rows_of
 
 CAPACITY = {"pages": 1 << 9, "levels": 1 << 9, "tree_nodes": 1 << 10}
@@ -22,10 +24,68 @@ LOCATES = 4
 
 def check_all(books_first):
     """Run all checks, those first which a bug of a room is likely to fail."""
-    rooms = [check_map, check_pool, check_index, check_tree]
+    rooms = [check_packets, check_lines, check_soup, check_map, check_pool, check_index, check_tree]
     replay = [check_rules, check_streams, check_prices, check_chunks]
     for check in replay + rooms if books_first else rooms + replay:
         check()
+
+
+def check_packets():
+    words, source = moldudp64.session_words("DAY1"), itch.frame([b"a" * n for n in (1, 9, 3, 30, 2)])
+    packet, begin, sequence = np.zeros(64, np.uint8), 0, 1
+    for expected in (2, 1, 1, 1):
+        taken = mold_drivers.pack(
+            np.frombuffer(source, np.uint8), np.uint64(begin), np.uint64(2), packet, np.uint64(54), *words,
+            np.uint64(sequence),
+        )  # fmt: skip
+        count, begin, stop = (int(n) for n in taken)
+        assert count == expected
+        whole = packet[:stop].tobytes()
+        for data in (
+            whole,
+            whole[:-1],
+            whole + b"?",
+            mold.packet(1, [], count=0xFFFF),
+            mold.packet(1, [b"", b"a", b""]),
+        ):
+            array, status = np.frombuffer(data, np.uint8), mold.parse(data)
+            found = mold_drivers.check(array, np.uint64(0), np.uint64(len(data)))
+            assert (moldudp64.STATUS[int(found[0])], int(found[2])) == (status[0], len(status[4]))
+            size, _ = mold_drivers.copy_blocks(
+                array, np.uint64(20), np.uint64(int(found[1])), out := np.zeros(64, np.uint8)
+            )
+            assert out[: int(size)].tobytes() == itch.frame([one for one in status[4] if one])
+        sequence += count
+    assert begin == len(source)
+
+
+def check_lines():
+    for seed, window in enumerate((1, 3, 8)):
+        draw, stream, twin = random.Random(seed), mold_drivers.Stream(first=1, window=window), mold.Arbiter(1, window)
+        arrived = []
+        for size in (2, 3):  # the lines put packets together in their own ways
+            packets = [mold.packet(n, [b"%d" % i for i in range(n, n + size)]) for n in range(1, 61, size)]
+            arrived += [(n * size + draw.random() * 12, one) for n, one in enumerate(packets) if draw.random() < 0.8]
+        arrived.sort()
+        for data in [*(packet for _, packet in arrived), mold.packet(64, [], count=0xFFFF)]:
+            stream.take(data)
+            twin.take(data)
+            assert int(stream.arbiter.state[arbitration.HELD]) == len(twin.held)
+        stream.close()
+        twin.close()
+        assert stream.delivered == itch.frame([message for _, message in twin.delivered])
+        assert stream.gaps == twin.gaps and stream.counters["missing"] == sum(count for _, count in twin.gaps)
+        assert stream.counters["duplicates"] == twin.duplicates
+
+
+def check_soup():
+    packets = ((b"S", b"ab"), (b"S", b"c"), (b"H", b""), (b"S", b"de"))
+    data = b"".join(soup.packet(kind, payload) for kind, payload in packets)
+    state, out = soupbintcp.make_state(2), np.zeros(64, np.uint8)
+    state[soupbintcp.NEXT] = 1
+    end = soupbintcp.unframe(state, np.frombuffer(data, np.uint8), np.uint64(0), np.uint64(len(data)), out)
+    messages, _, taken = soup.unframe(data, 1, 2)
+    assert out[: int(end[2])].tobytes() == itch.frame(messages) and int(end[1]) == taken
 
 
 def check_map():

@@ -21,9 +21,10 @@ SECONDS = 5  # of a processor: several times what a sound package takes
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("__init__.py", "errors.py", "paths.py", "machine", "kernels", "systems")
 
-HASHING, POOL, INDEX, TREE, BOOK, BATCH, LOOP, REPLAYER = (
+HASHING, POOL, INDEX, TREE, BOOK, BATCH, LOOP, REPLAYER, MOLD, ARBITER, SOUP = (
     "kernels/hashing.py", "kernels/pool.py", "kernels/order_index.py", "kernels/price_tree.py", "kernels/book.py",
     "systems/batch.py", "systems/message_loop.py", "systems/replayer.py",
+    "kernels/moldudp64.py", "kernels/arbitration.py", "kernels/soupbintcp.py",
 )  # fmt: skip
 
 MUTANTS = {
@@ -100,6 +101,20 @@ MUTANTS = {
     "name: first of a side": (LOOP, "    if names[side >> _1] == _0:\n", "    if True:\n"),
     "full: no sweep": (LOOP, "        if not books.room(book, _BATCH):\n            price_tree.sweep(book.tree)\n",
                        "        if not books.room(book, _BATCH):\n"),
+    # packets
+    "packet: last block may be cut": (MOLD, "if following > end:\n            return", "if False:\n            return"),
+    "packet: end of session has messages": (MOLD, "return _0 if count == _END else count", "return count"),
+    "pack: one message too many": (MOLD, "while messages < most and", "while messages <= most and"),
+    "copy: empty blocks stay": (MOLD, "if length == _0:\n            at =", "if False:\n            at ="),
+    "lines: a copy is new": (ARBITER, "min(messages, expected - sequence) if sequence < expected else _0", "_0"),
+    "lines: ahead is next": (ARBITER, "    if sequence > expected:\n", "    if False:\n"),
+    "window: out of order": (ARBITER, "        if held[previous] <= sequence:\n", "        if True:\n"),
+    "window: one packet less": (ARBITER, "if state[HELD] > state[WINDOW]:", "if state[HELD] >= state[WINDOW]:"),
+    "window: slot used twice": (ARBITER, "    arbiter.slots[state[WINDOW] - state[HELD]] = begin\n", ""),
+    "gap: not counted": (ARBITER, "    state[MISSING] += behind - first\n", ""),
+    "tail: not announced": (ARBITER, "        state[ANNOUNCED] = following\n", "        pass\n"),
+    "soup: length without the type": (SOUP, "following = begin + _2 + length", "following = begin + _3 + length"),
+    "soup: again what was had": (SOUP, "if state[NEXT] < state[WANTED]:", "if False:"),
     # framing
     "frame: last message waits": (BATCH, "if following > end:", "if following >= end:"),
     "frame: bad length applied": (BATCH, "            what = SKIP\n", ""),

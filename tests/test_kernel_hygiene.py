@@ -35,7 +35,10 @@ ALLOCATION_ALLOWED = {
     },
 }
 
-WATCHED = ("photonlab.kernels.", *(f"photonlab.systems.{room}." for room in ("message_loop", "replayer", "synth")))
+WATCHED = (
+    "photonlab.kernels.",
+    *(f"photonlab.systems.{room}." for room in ("captures", "message_loop", "replayer", "synth")),
+)
 """Rooms of which every kernel must be in the survey; of others, what it happens to reach is held to the rules too."""
 
 
