@@ -141,18 +141,20 @@ def together(first, second, seconds: float = 20.0, pinning: bool = True) -> Toge
         one(flags)
     flags[:] = 0
     flags[DEADLINE] = clock_now() + np.uint64(seconds * clock.calibrate().hz)
-    results, failures = [None, None], []
+    results, failures, ready = [None, None], [], threading.Barrier(2)
 
     def run(side, call):
         try:
             if cpus:
                 system.pin([cpus[side]])
+            ready.wait()  # what a thread waits for a CPU before this is no disturbance
             with system.Watch() as watch:
                 outcome = call(flags)
             results[side] = outcome, watch.usage
         except BaseException as error:
             failures.append(error)
             flags[STOP] = ENDED
+            ready.abort()
 
     threads = [threading.Thread(target=run, args=each, daemon=True) for each in enumerate((first, second))]
     try:
@@ -163,6 +165,7 @@ def together(first, second, seconds: float = 20.0, pinning: bool = True) -> Toge
     finally:
         late = flags[STOP] == LATE
         flags[STOP] = max(int(flags[STOP]), ENDED)
+        ready.abort()
         for thread in threads:
             if thread.ident is not None:
                 thread.join()

@@ -8,9 +8,11 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib import pyplot as plt
 
 from photonlab.lab.measure import timing
 from photonlab.lab.measure.comparison import Comparison
+from photonlab.lab.publish.figures import MUTED
 from photonlab.machine import clock, system
 from photonlab.machine.memory import huge_array
 from photonlab.systems import spin
@@ -30,6 +32,15 @@ def refused() -> str:
     return ""
 
 
+def where() -> str:
+    """Say where two threads spin, or why they do not."""
+    why = refused()
+    if why:
+        return f"refused ({why})"
+    cpus, label = spin.placement()
+    return "; ".join(filter(None, (f"pinned to CPU {cpus[0]} and CPU {cpus[1]}" if cpus else "", label)))
+
+
 @dataclass(frozen=True)
 class Across:
     """What was measured between two cores, or why nothing was.
@@ -46,6 +57,7 @@ class Across:
     comparison: Comparison | None
     label: str
     why: str = ""
+    unlabelled: int = 0
 
     def ratio(self, over, under) -> dict:
         """Arguments of `record`: ratio of two times a message."""
@@ -65,6 +77,11 @@ class Across:
         """Median ns a message."""
         return self.time(name)["value"]
 
+    def interval(self, over, under) -> str:
+        """95 % interval of a ratio, for a table."""
+        row = self.ratio(over, under)
+        return row["note"] if row["value"] is None else f"{row['low']:.2f}–{row['high']:.2f}"
+
     @property
     def note(self) -> str:
         """For a table: rounds, disturbances and placement."""
@@ -76,8 +93,9 @@ class Across:
 class Stopwatch:
     """A clock that moves only by what works add to it, with the account of the threads that did them."""
 
-    def __init__(self):
-        self.ns, self.label, self.unlabelled, self.runs = 0.0, "", 0, 0
+    def __init__(self, pinning=True):
+        self.pinning = pinning
+        self.ns, self.label, self.unlabelled = 0.0, "", 0
         self._usage = system.Usage(*(0,) * 6)
 
     def __call__(self) -> int:
@@ -90,11 +108,10 @@ class Stopwatch:
 
     def run(self, first, second) -> spin.Together:
         """Run two sides together, and keep what became of their threads."""
-        done = spin.together(first, second)
+        done = spin.together(first, second, pinning=self.pinning)
         pairs = zip(self._usage, done.usage, strict=True)
         self._usage = system.Usage(*(None if a is None or b is None else a + b for a, b in pairs))
         self.label = done.label
-        self.runs += 1
         self.unlabelled += int(not done.label and len(set(done.cpus)) < 2)
         return done
 
@@ -191,6 +208,19 @@ class Alone:
         return int(total)
 
 
+def nothing(why) -> Across:
+    """Return what there is where two threads cannot spin."""
+    return Across(None, "", why)
+
+
+def empty_chart(why):
+    """Return a figure that says why there is no chart."""
+    fig, axes = plt.subplots(figsize=(5.8, 1.2))
+    axes.set_axis_off()
+    axes.text(0, 0.5, f"No chart: {why}", wrap=True, color=MUTED, va="center")
+    return fig
+
+
 def in_turn(works, watch, ops, rounds) -> Across:
     """Take works in turn.
 
@@ -212,4 +242,4 @@ def in_turn(works, watch, ops, rounds) -> Across:
         clock=watch,
         usage=watch.usage,
     )
-    return Across(compared, watch.label)
+    return Across(compared, watch.label, unlabelled=watch.unlabelled)

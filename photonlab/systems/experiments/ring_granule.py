@@ -54,10 +54,16 @@ class Counters:
         self.at, self.steps = np.uint64(separation // 8), np.uint64(steps)
         self.reports = np.zeros((2, 2), np.uint64)
 
-    def run(self) -> spin.Together:
-        """Count once; `ticks` and `increments` then hold the sums of both threads."""
+    def run(self, together=spin.together) -> spin.Together:
+        """Count once; `ticks` and `increments` then hold the sums of both threads.
+
+        Parameters
+        ----------
+        together : callable
+            What runs two sides.
+        """
         self.words[:] = 0
-        run = spin.together(
+        run = together(
             lambda flags: count_up(self.words, _0, flags, _0, self.steps, self.reports[0]),
             lambda flags: count_up(self.words, self.at, flags, _1, self.steps, self.reports[1]),
         )
