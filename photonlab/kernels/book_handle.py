@@ -6,7 +6,7 @@ nothing. The same questions on the books themselves are in `kernels/book_queries
 
 from numba.extending import intrinsic
 
-from photonlab.kernels import book, book_queries
+from photonlab.kernels import book, book_queries, book_views
 from photonlab.machine.handles import reading
 from photonlab.machine.jit import kernel
 
@@ -66,3 +66,11 @@ def first_in_queue(books, side):
 def next_in_queue(books, reference):
     """Return the reference of the order behind another one at the same price, and whether there is one."""
     return book_queries.next_in_queue(book_of(books), reference)
+
+
+@kernel
+def digest_sides(books, sides, state):
+    """Return the digest of one side after another, continued from `state` (see `book_views.digest`)."""
+    for side in sides:
+        state = book_views.digest_side(book_of(books), side, state)
+    return state

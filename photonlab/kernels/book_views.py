@@ -148,22 +148,29 @@ def fold(state, values):
     return state
 
 
+@kernel(inner=True)
+def digest_side(book, side, state):
+    """Return a digest of a side, its levels and orders, continued from `state`; an empty side leaves it as it is."""
+    level = best_level(book, side)
+    if level != _0:
+        state = mix(state, side)
+    while level != _0:
+        state = mix(state, price_of(book, level, side))
+        node = np.uint64(book.words[word_at(level) + FIRST])
+        while node != level:
+            state = mix(state, order_indices.reference_of(book.index, node))
+            state = mix(state, np.uint64(book.words[word_at(node) + SHARES]))
+            node = np.uint64(book.words[word_at(node) + books.AFTER])
+        level = level_after(book, level)
+    return state
+
+
 @kernel
 def digest(book):
     """Return a 64-bit digest of all books: every side, level and order in its place, however memory is laid out."""
     state, side = _0, _0
     while side < _SIDES:
-        level = best_level(book, side)
-        if level != _0:
-            state = mix(state, side)
-        while level != _0:
-            state = mix(state, price_of(book, level, side))
-            node = np.uint64(book.words[word_at(level) + FIRST])
-            while node != level:
-                state = mix(state, order_indices.reference_of(book.index, node))
-                state = mix(state, np.uint64(book.words[word_at(node) + SHARES]))
-                node = np.uint64(book.words[word_at(node) + books.AFTER])
-            level = level_after(book, level)
+        state = digest_side(book, side, state)
         side += _1
     return state
 

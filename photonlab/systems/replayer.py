@@ -4,17 +4,17 @@ import numpy as np
 
 from photonlab.errors import ItchFormatError, UserError
 from photonlab.kernels import book as books
-from photonlab.kernels import book_views
 from photonlab.kernels.itch import LENGTH_BY_TYPE, MAX_LENGTH
 from photonlab.machine.memory import as_bytes_array
 from photonlab.systems import batch
 from photonlab.systems import message_loop as loop
+from photonlab.systems.findings import Findings
 
 _PREFIX = 2
 _KEPT = 2 * (MAX_LENGTH + _PREFIX)  # bytes behind a zero prefix that tell what follows
 
 
-class Replayer:
+class Replayer(Findings):
     """Books of all instruments of one feed, built from chunks of bytes.
 
     Parameters
@@ -38,8 +38,7 @@ class Replayer:
 
     def __init__(self, symbols=None, *, name="input", look_ahead=True, capacity=None):
         self.name = name
-        symbols = [symbols] if isinstance(symbols, str) else symbols
-        self.symbols = None if symbols is None else [_checked(symbol) for symbol in symbols]
+        self.symbols = checked_symbols(symbols)
         self.feed_state = loop.make_feed(_reserve(capacity), self.symbols)
         self.position = 0
         self.ended = False
@@ -156,51 +155,17 @@ class Replayer:
             f"type, found {shown}"
         )
 
-    # -- what there is to know -------------------------------------------------------------------------------------
 
-    @property
-    def messages(self) -> int:
-        """Messages seen, of any kind."""
-        return int(self.feed_state.counts.sum())
+def checked_symbols(symbols):
+    """Return the symbols chosen, a name or several, as a list; None for all.
 
-    @property
-    def live_orders(self) -> int:
-        """Orders in all books now."""
-        return int(self.feed_state.book.tally[books.ORDERS])
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Messages by type, of the types that occurred."""
-        return _by_type(self.feed_state.counts)
-
-    @property
-    def unknown_references(self) -> dict[str, int]:
-        """Messages by type that named an order which was not live."""
-        return _by_type(self.feed_state.unknown_reference)
-
-    @property
-    def anomalies(self) -> dict[str, int]:
-        """What was out of order, each kind with how often it was met; `short_tail` and `after_end` are bytes."""
-        found = {"unknown_reference": int(self.feed_state.unknown_reference.sum())}
-        found |= {name: int(self.feed_state.anomalies[i]) for i, name in enumerate(loop.ANOMALIES)}
-        return found | {"short_tail": self.short_tail, "after_end": self.after_end}
-
-    def checksum(self) -> str:
-        """Return 16 hexadecimal digits that depend on every order's place and shares, every counter and all volumes."""
-        state = self.feed_state
-        value = np.uint64(book_views.digest(state.book))  # a Python int would be signed to the next kernel
-        for array in (state.counts, state.unknown_reference, state.anomalies, state.volume):
-            value = np.uint64(book_views.fold(value, array))
-        return f"{int(value):016x}"
-
-
-def _by_type(counts):
-    """Return the non-zero counts by type; a byte that is no letter as a backslash, x and 2 digits."""
-    return {_letter(byte): int(counts[byte]) for byte in np.flatnonzero(counts).tolist()}
-
-
-def _letter(byte):
-    return chr(byte) if 0x21 <= byte <= 0x7E else f"\\x{byte:02x}"
+    Raises
+    ------
+    UserError
+        If one cannot be a symbol.
+    """
+    symbols = [symbols] if isinstance(symbols, str) else symbols
+    return None if symbols is None else [_checked(symbol) for symbol in symbols]
 
 
 def _checked(symbol):
