@@ -149,6 +149,32 @@ def test_two_lines_are_one_stream_and_the_gaps_are_what_neither_had():
     assert stream.lines["233.49.196.111:26478"]["packets"] == 16
 
 
+def test_lines_that_share_a_session_but_not_its_messages():
+    """Two feeds taken for one would give books that are wrong: that is an error, unless a line is chosen."""
+    others = [mold.packet(n + 1, [b"B%09d" % n] * 3) for n in range(0, 60, 3)]
+    frames = [
+        oracle.ethernet(oracle.ipv4(payload, port=port))
+        for pair in zip(PAYLOADS, others, strict=True)
+        for port, payload in zip((30001, 30002), pair, strict=True)
+    ]
+    with pytest.raises(UserError, match=r"239.1.1.1:30001, 239.1.1.1:30002 carry session 'DAY1', but not the same"):
+        read(oracle.pcap(frames))
+    stream, out = read(oracle.pcap(frames), lines=["239.1.1.1:30001"])
+    assert out == FRAMED and not odd(stream) and stream.counters["other_udp"] == 20
+    stream, out = read(oracle.pcap(frames[:20]), lines=["239.1.1.1:30001", "239.1.1.1:30002"])
+    assert out == itch.frame(MESSAGES[:30]) and odd(stream) == {"conflicts": 10}
+    for bad in ("239.1.1.1", "239.1.1.1:0", "localhost:1"):
+        with pytest.raises(UserError, match="address:port"):
+            read(b"", lines=[bad])
+
+
+def test_a_chosen_line_may_be_of_ipv6():
+    frames = [oracle.ethernet(oracle.ipv6(payload)) for payload in PAYLOADS]
+    assert read(oracle.pcap(frames), lines=["[ff0e::7]:30001"])[1] == FRAMED
+    with pytest.raises(UserError, match="no MoldUDP64 in 20 packets"):
+        read(oracle.pcap(frames), lines=["[ff0e::8]:30001"])
+
+
 def test_heartbeats_end_and_damaged_packets():
     extra = [
         mold.packet(61, [], count=0),

@@ -127,7 +127,7 @@ def test_heartbeats_of_both_sides():
             connection.send(oracle.packet(b"H"))
         connection.send(oracle.sequenced(MESSAGES[:1]) + END)
 
-    server, stream = serving(idle, heartbeat=0.03, silence=0.2)
+    server, stream = serving(idle, heartbeat=0.03, silence=3.0)
     assert read(stream) == itch.frame(MESSAGES[:1])
     assert stream.counters["heartbeats"] == 8 and stream.counters["reconnects"] == 0
     server.close()
@@ -141,7 +141,7 @@ def test_a_silent_server_is_left():
         while connection.next()[0]:
             pass
 
-    server, stream = serving(silent, script(oracle.accepted(4), oracle.sequenced(MESSAGES[3:6]), END), silence=0.15)
+    server, stream = serving(silent, script(oracle.accepted(4), oracle.sequenced(MESSAGES[3:6]), END), silence=0.6)
     assert read(stream) == itch.frame(MESSAGES[:6]) and stream.counters["reconnects"] == 1
     server.close()
 

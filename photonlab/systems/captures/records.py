@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from photonlab.kernels import moldudp64
-from photonlab.kernels.arbitration import arbitrate, give_up, ready, take_held
-from photonlab.machine.bits import load_be16, load_be32, load_le16, load_le32, load_u8
+from photonlab.kernels.arbitration import HIGH, LOW, STARTED, arbitrate, give_up, ready, take_held
+from photonlab.machine.bits import load_be16, load_be32, load_be64, load_le16, load_le32, load_u8
 from photonlab.machine.jit import kernel
 from photonlab.systems.captures.headers import find_udp
 
@@ -21,21 +21,25 @@ LARGEST_PACKET = 1 << 16
 LARGEST_RECORD = 1 << 20
 """No frame and no description of an interface is longer; a length beyond it is damage."""
 
-INTERFACES, LINES = 256, 16
+INTERFACES, LINES, PRINTS = 256, 16, 1 << 12
 
-_0, _1, _2, _3, _4, _6, _8, _9, _10, _12, _14, _16, _20, _24, _28, _32 = (
-    np.uint64(i) for i in (0, 1, 2, 3, 4, 6, 8, 9, 10, 12, 14, 16, 20, 24, 28, 32)
+MOST_CONFLICTS = 16
+"""So many packets that have a number in common and not their bytes are no accident: the lines are not of one stream."""
+
+_0, _1, _2, _3, _4, _6, _8, _9, _10, _12, _14, _16, _20, _24, _28, _32, _36 = (
+    np.uint64(i) for i in (0, 1, 2, 3, 4, 6, 8, 9, 10, 12, 14, 16, 20, 24, 28, 32, 36)
 )
 
 # Words of `state`; those before are counted by `headers`
 (
     PACKETS, TRUNCATED, MOLD, OTHER_UDP, EMPTY, UNKNOWN_INTERFACE,  # counted here
-    PCAPNG, BIG, LINK, TICKS, MAGIC, SKIP, COUNT, FIRST_TIME, FIRST_TICKS, LAST_TIME, LAST_TICKS, SKIPPED,
-) = (np.uint64(i) for i in range(8, 26))  # fmt: skip
+    PCAPNG, BIG, LINK, TICKS, MAGIC, SKIP, COUNT, FIRST_TIME, FIRST_TICKS, LAST_TIME, LAST_TICKS, SKIPPED, CONFLICTS,
+    CHOSEN,
+) = (np.uint64(i) for i in range(8, 28))  # fmt: skip
 
 # How a walk ended
-MORE, FULL, NO_MAGIC, BAD_LENGTH, BAD_END = range(5)
-_MORE, _FULL, _NO_MAGIC, _BAD_LENGTH, _BAD_END = (np.uint64(i) for i in range(5))
+MORE, FULL, NO_MAGIC, BAD_LENGTH, BAD_END, CONFLICT = range(6)
+_MORE, _FULL, _NO_MAGIC, _BAD_LENGTH, _BAD_END, _CONFLICT = (np.uint64(i) for i in range(6))
 
 # Block types of pcapng
 _SECTION, _INTERFACE, _PACKET, _SIMPLE, _ENHANCED = (np.uint64(i) for i in (0x0A0D0D0A, 1, 2, 3, 6))
@@ -53,6 +57,8 @@ _SNAP_SHIFT, _TICKS_SHIFT, _16_BITS, _32_BITS, _8_BITS = (
 _MILLION, _BILLION = np.uint64(10**6), np.uint64(10**9)
 _INTERFACES, _LINES = np.uint64(INTERFACES), np.uint64(LINES)
 _LINE_WORDS_SHIFT = _2
+_MOST_CONFLICTS, _PRINTS_MASK = np.uint64(MOST_CONFLICTS), np.uint64(PRINTS - 1)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SPACE, _TILDE = np.uint64(0x20), np.uint64(0x7E)
 
 
@@ -67,16 +73,20 @@ class Capture(NamedTuple):
         Of this section of a pcapng: link type | clock << 16 | snapshot length << 32.
     lines : ndarray of uint64, shape (4 * LINES,)
         Address (two words) and port of each line on which MoldUDP64 was recognised; the last word is 1 if it is in use.
+    prints : ndarray of uint64, shape (2 * PRINTS,)
+        Number, and a hash of the first bytes, of packets seen lately, by the number's low bits.
     """
 
     state: np.ndarray
     interfaces: np.ndarray
     lines: np.ndarray
+    prints: np.ndarray
 
 
 def make_capture() -> Capture:
     """Return the state before the first byte."""
-    return Capture(np.zeros(32, np.uint64), np.zeros(INTERFACES, np.uint64), np.zeros(4 * LINES, np.uint64))
+    sizes = (32, INTERFACES, 4 * LINES, 2 * PRINTS)
+    return Capture(*(np.zeros(size, np.uint64) for size in sizes))
 
 
 @kernel(inner=True)
@@ -214,6 +224,9 @@ def walk(capture, arbiter, data, begin, end, out):
         if stop != _0:
             line = _line_of(capture, data, begin_at, stop, captured < original, high, low, port)
             if line < _LINES:
+                _compare(capture, arbiter.state, data, begin_at, stop)
+                if state[CONFLICTS] >= _MOST_CONFLICTS:
+                    return _CONFLICT, position, filled, size
                 fresh, blocks, blocks_end = arbitrate(arbiter, line, data, begin_at, stop)
                 if fresh != _0:
                     filled = _copy(state, data, blocks, blocks_end, out, filled)
@@ -322,12 +335,29 @@ def _line_of(capture, data, at, end, cut, high, low, port):
             state[MOLD] += _1
             return line
         line += _1
-    if line == _LINES or not _is_sound(data, at, end, cut):
+    if line == _LINES or state[CHOSEN] != _0 or not _is_sound(data, at, end, cut):
         return _LINES
     word = line << _LINE_WORDS_SHIFT
     lines[word], lines[word + _1], lines[word + _2], lines[word + _3] = high, low, port, _1
     state[MOLD] += _1
     return line
+
+
+@kernel(inner=True)
+def _compare(capture, stream, data, at, end):
+    """Count a packet that has its number in common with one seen before, but not its first bytes."""
+    if at + _36 > end:
+        return
+    high, low, sequence, count = moldudp64.read_header(data, at)
+    other = stream[STARTED] != _0 and (high != stream[HIGH] or low != stream[LOW])
+    if other or moldudp64.messages_of(count) == _0:
+        return
+    prints, entry = capture.prints, (sequence & _PRINTS_MASK) << _1
+    word = load_be64(data, at + _20) * _GOLDEN ^ load_be64(data, at + _28)
+    if prints[entry] != sequence:
+        prints[entry], prints[entry + _1] = sequence, word
+    elif prints[entry + _1] != word:
+        capture.state[CONFLICTS] += _1
 
 
 @kernel(inner=True)

@@ -23,15 +23,15 @@ _HERE = {
     "packets": records.PACKETS, "udp": headers.UDP, "mold_packets": records.MOLD, "other_udp": records.OTHER_UDP,
     "not_ip": headers.NOT_IP, "not_udp": headers.NOT_UDP, "fragments_refused": headers.FRAGMENTS,
     "truncated": records.TRUNCATED, "bad_headers": headers.BAD_HEADERS, "unsupported_link": headers.UNSUPPORTED_LINK,
-    "unknown_interface": records.UNKNOWN_INTERFACE, "empty_messages": records.EMPTY,
+    "unknown_interface": records.UNKNOWN_INTERFACE, "empty_messages": records.EMPTY, "conflicts": records.CONFLICTS,
 }  # fmt: skip
 _FROM_ARBITER = (
     "messages", "heartbeats", "ends", "duplicates", "gaps", "missing", "late", "held_back", "other_session", "short",
     "trailing", "no_header",
 )  # fmt: skip
 ANOMALIES = (
-    "fragments_refused", "truncated", "bad_headers", "unsupported_link", "unknown_interface", "empty_messages", "gaps",
-    "missing", "late", "other_session", "short", "trailing", "no_header", "short_tail",
+    "fragments_refused", "truncated", "bad_headers", "unsupported_link", "unknown_interface", "empty_messages",
+    "conflicts", "gaps", "missing", "late", "other_session", "short", "trailing", "no_header", "short_tail",
 )  # fmt: skip
 """Counters that are zero for a capture in which nothing is out of order."""
 
@@ -64,6 +64,8 @@ class CaptureStream:
         What it is called in errors.
     session : str, optional
         The session to follow; by default the first one met. Packets of others are counted as ``other_session``.
+    lines : iterable of str, optional
+        The lines to follow, as "239.1.1.1:30001" or "[ff0e::7]:30001"; by default all on which MoldUDP64 is seen.
     window : int
         Packets held back at most while one is missing.
 
@@ -75,7 +77,7 @@ class CaptureStream:
         First number, and how many messages, of each gap.
     """
 
-    def __init__(self, file, name="capture", session=None, window=256):
+    def __init__(self, file, name="capture", session=None, lines=None, window=256):
         self.name = name
         self._wanted = session
         self._readinto = getattr(file, "readinto1", file.readinto)
@@ -84,6 +86,9 @@ class CaptureStream:
             session=words, window=window, slot=records.LARGEST_PACKET, lines=records.LINES
         )
         self._capture = records.make_capture()
+        for number, line in enumerate(lines or ()):
+            self._capture.lines[4 * number : 4 * number + 4] = _words_of(line, number)
+            self._capture.state[records.CHOSEN] = 1
         self._data = huge_array(_BUFFER, np.uint8)
         self._begin = self._end = 0  # of the bytes in `_data` that were not read yet
         self._offset = 0  # of the file, of `_data`'s first byte
@@ -150,6 +155,12 @@ class CaptureStream:
 
     def _note_damage(self, outcome, wanted):
         """Note damage, to be told of once what was held back is handed on."""
+        if outcome == records.CONFLICT:
+            self._damage = (
+                f"{self.name}: offset {self._offset + self._begin}: {', '.join(self.lines)} carry session "
+                f"{self.session!r}, but not the same messages in it: expected copies of one stream; choose its lines"
+            )
+            return
         where = f"{self.name}: damaged at offset {self._offset + self._begin}"
         after = f"after {int(self._capture.state[records.PACKETS]):,} packets"
         what = {
@@ -270,6 +281,18 @@ def _destination(high, low, port):
     if high:
         return f"[{ipaddress.IPv6Address(high << 64 | low)}]:{port}"
     return f"{ipaddress.IPv4Address(low)}:{port}"
+
+
+def _words_of(line, number):
+    """Return a line's words in the table of lines."""
+    host, _, port = str(line).rpartition(":")
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+        if not 0 < int(port) < 1 << 16 or number >= records.LINES:
+            raise ValueError
+    except ValueError:
+        raise UserError(f"expected at most {records.LINES} lines as address:port, not {line!r}") from None
+    return int(address) >> 64, int(address) & (1 << 64) - 1, int(port), 1
 
 
 def _nanoseconds(time, resolution):
