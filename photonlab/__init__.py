@@ -1,6 +1,6 @@
 """Numba kernels for low-latency market data, and notebooks that put published claims about such code to the test."""
 
-__all__ = ["replay"]
+__all__ = ["replay", "tables"]
 
 
 def __getattr__(name):
@@ -9,4 +9,8 @@ def __getattr__(name):
         from photonlab.systems.replay import replay
 
         return replay
+    if name == "tables":
+        from photonlab.systems.tables.make import tables
+
+        return tables
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,6 +15,7 @@ import pytest
 import photonlab
 from photonlab import cli, paths
 from photonlab.errors import ItchFormatError, UserError
+from photonlab.systems import inputs
 from photonlab.systems import message_loop as loop
 from photonlab.systems import replay as room
 from tests.oracle import itch, streams
@@ -152,7 +153,7 @@ def test_references_of_64_bits_reach_the_frame(tmp_path):
 
 @pytest.mark.parametrize("chunk", [1, 37, 4096, 1 << 20])
 def test_any_size_of_chunk_gives_the_same(day, done, monkeypatch, chunk):
-    monkeypatch.setattr(room, "CHUNK", chunk)
+    monkeypatch.setattr(inputs, "CHUNK", chunk)
     again = photonlab.replay(day)
     facts = {"seconds", "messages_per_second"}
     assert {k: v for k, v in again.summary().items() if k not in facts} == {
@@ -161,7 +162,7 @@ def test_any_size_of_chunk_gives_the_same(day, done, monkeypatch, chunk):
 
 
 def test_progress_is_told_after_each_chunk(day, monkeypatch):
-    monkeypatch.setattr(room, "CHUNK", 10_000)
+    monkeypatch.setattr(inputs, "CHUNK", 10_000)
     told = []
     photonlab.replay(day, progress=lambda *facts: told.append(facts))
     assert [at for at, _ in told] == sorted({at for at, _ in told}) and told[-1] == (len(STREAM), len(STREAM))
@@ -279,7 +280,7 @@ def test_no_permission(tmp_path, capsys):
 
 
 def test_a_wrong_place_is_told_before_anything_is_compiled(monkeypatch, tmp_path):
-    monkeypatch.setattr(room, "Replayer", None)
+    monkeypatch.setattr(room, "SiftedReplayer", None)
     with pytest.raises(UserError, match="no such file"):
         photonlab.replay(tmp_path / "missing")
 

@@ -1,10 +1,7 @@
 """Replay a file of ITCH 5.0 into order books: `photonlab.replay(path)`."""
 
 import difflib
-import gzip
-import os
 import time
-import zlib
 
 import numpy as np
 import pandas as pd
@@ -13,23 +10,27 @@ from photonlab.errors import ItchFormatError, UserError
 from photonlab.kernels import book_views
 from photonlab.systems import message_loop as loop
 from photonlab.systems.calling import CallingReplayer
+from photonlab.systems.inputs import Input
 from photonlab.systems.replayer import Replayer
+from photonlab.systems.sharded import Shards
+from photonlab.systems.sifted import SiftedReplayer
 
-CHUNK = 1 << 20  # bytes read at a time: they are replayed while still in cache
-_GZIP_MAGIC = b"\x1f\x8b"
 
-
-def replay(path, symbols=None, progress=None, **calls):
-    """Replay a file of ITCH 5.0 messages, each behind its length in 2 bytes (NASDAQ's BinaryFILE), plain or gzipped.
+def replay(path, symbols=None, progress=None, *, cores=1, salvage=False, **calls):
+    """Replay a file of ITCH 5.0: messages behind their length in 2 bytes (NASDAQ's BinaryFILE), or a capture of them.
 
     Parameters
     ----------
     path : path-like
-        A file or a pipe.
+        A file or a pipe, or "-" for standard input; plain, gzip or zstd, or a pcap or pcapng with MoldUDP64.
     symbols : str or iterable of str, optional
         Keep the books of these instruments only. All messages are counted all the same.
     progress : callable, optional
         Called with (bytes read, size of the file or 0) after every chunk.
+    cores : int
+        Replay on so many cores, each with a part of the instruments (`photonlab.systems.sharded`).
+    salvage : bool
+        Take what stands before the damage of a damaged gzip or zstd for all; `Replay.damage` says so.
     **calls
         Functions of one's own that the loop calls, and what they keep: on_event, on_bbo, on_time, every, start,
         end, state; see `photonlab.systems.calling.CallingReplayer`.
@@ -45,53 +46,57 @@ def replay(path, symbols=None, progress=None, **calls):
     UserError
         If it cannot be read, or a chosen symbol does not occur in it.
     """
-    path = os.fspath(path)
-    with _open(path) as file:
-        replayer = CallingReplayer(symbols=symbols, name=path, **calls) if calls else Replayer(symbols, name=path)
-        replayer.feed(b"")  # compile, or load from the cache, outside the time that is reported
-        size = os.fstat(file.fileno()).st_size
-        buffer = np.empty(CHUNK, np.uint8)
-        started = time.perf_counter()
-        try:
-            stream = _stream(file)
-            # readinto1 hands on what gzip has decompressed before it meets damage
-            read = getattr(stream, "readinto1", stream.readinto)
-            while count := read(buffer):
-                replayer.feed(buffer[:count])
-                if progress:
-                    progress(file.tell() if size else replayer.position, size)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise UserError(f"{path}: damaged gzip after {replayer.messages:,} messages: {error}") from None
-        except OSError as error:
-            raise UserError(f"{path}: cannot be read after {replayer.messages:,} messages: {error.strerror}") from None
-        replayer.close()
-        seconds = time.perf_counter() - started
+    if cores < 1 or (cores > 1 and (calls or symbols is not None)):
+        raise UserError(f"cores={cores}: more than one core replays all symbols, and calls no functions")
+    with Input(path) as source:
+        if calls:
+            replayer = CallingReplayer(symbols=symbols, name=source.name, **calls)
+        elif cores > 1:
+            replayer = Shards(cores, name=source.name)
+        else:
+            replayer = SiftedReplayer(symbols, name=source.name)
+        seconds = feed_all(replayer, source, salvage, progress)
     result = Replay(replayer, seconds)
     for symbol in replayer.symbols or ():
         result.locate(symbol)
     return result
 
 
-def _open(path):
+def feed_all(replayer, source, salvage=False, progress=None) -> float:
+    """Feed a replayer with all that an input has; return the seconds that it took, without compilation.
+
+    Parameters
+    ----------
+    replayer : Replayer
+    source : Input
+    salvage : bool
+        Whether a damaged input is good for what stands before the damage.
+    progress : callable, optional
+        Called with (stored bytes read, bytes in all or 0) after every chunk.
+
+    Raises
+    ------
+    UserError
+        If the input cannot be read on, or is damaged.
+    """
+    replayer.feed(b"")  # compile, or load from the cache, outside the time that is reported
+    started = time.perf_counter()
     try:
-        return open(path, "rb", buffering=0)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file, expected a file of ITCH 5.0") from None
-    except IsADirectoryError:
-        raise UserError(f"{path}: is a directory, expected a file of ITCH 5.0") from None
-    except PermissionError:
-        raise UserError(f"{path}: no permission to read it") from None
+        for chunk in source.chunks():
+            replayer.feed(chunk)
+            if progress:
+                progress(source.done, source.size)
     except OSError as error:
-        raise UserError(f"{path}: cannot be opened: {error.strerror}") from None
-
-
-def _stream(file):
-    """Return what to read the messages from: the file, through gzip if it is that."""
-    if not file.seekable():
-        return file
-    magic = file.read(len(_GZIP_MAGIC))
-    file.seek(0)
-    return gzip.GzipFile(fileobj=file) if magic == _GZIP_MAGIC else file
+        read = f"after {replayer.messages:,} messages"
+        raise UserError(f"{source.name}: cannot be read {read}: {error.strerror or error}") from None
+    if source.damage and not (salvage and replayer.messages):
+        kind, _, what = source.damage.partition(": ")
+        hint = "; they can be had with salvage=True, or --salvage" if replayer.messages and not salvage else ""
+        raise UserError(f"{source.name}: damaged {kind} after {replayer.messages:,} messages: {what}{hint}")
+    replayer.close()
+    replayer.damage = source.damage
+    replayer.packets = source.counters
+    return time.perf_counter() - started
 
 
 class Replay:
@@ -110,6 +115,10 @@ class Replay:
         Messages by type that named an order which was not live.
     anomalies : dict of str to int
         Everything out of order by kind; see `Replayer.anomalies`.
+    packets : dict of str to int
+        Of a capture: what became of its packets.
+    damage : str
+        What ended the input before its end; empty for nothing.
     checksum : str
         Equal if and only if books and counters are (but for a chance of 2^-64).
     """
@@ -117,7 +126,7 @@ class Replay:
     def __init__(self, replayer, seconds):
         self._replayer = replayer
         self._state = replayer.feed_state
-        self._book = replayer.feed_state.book
+        self._books = [feed.book for feed in replayer.feeds]
         self.messages = replayer.messages
         self.bytes = replayer.position + replayer.short_tail + replayer.after_end
         self.seconds = seconds
@@ -125,6 +134,7 @@ class Replay:
         self.counts = replayer.counts
         self.unknown_references = replayer.unknown_references
         self.anomalies = replayer.anomalies
+        self.packets, self.damage = replayer.packets, replayer.damage
         self.live_orders = replayer.live_orders
         self.checksum = replayer.checksum()
         names = self._state.names
@@ -136,7 +146,8 @@ class Replay:
     def summary(self) -> dict:
         """Return the facts of the replay as a dict of plain values, as ``photonlab replay --json`` prints them."""
         names = "messages bytes seconds messages_per_second counts anomalies unknown_references live_orders checksum"
-        return {name: getattr(self, name) for name in names.split()}
+        facts = {name: getattr(self, name) for name in names.split()}
+        return facts | {name: getattr(self, name) for name in ("packets", "damage") if getattr(self, name)}
 
     def symbols(self) -> list[str]:
         """Return the names of all instruments that were named, sorted."""
@@ -172,7 +183,8 @@ class Replay:
             Indexed by symbol: locate, bid, bid_shares, ask, ask_shares, volume; missing where a side is empty.
         """
         rows = np.zeros((loop.LOCATES, 5), np.uint64)
-        book_views.best_prices(self._book, rows)
+        for book in self._books:
+            book_views.best_prices(book, rows)
         locates = np.flatnonzero(rows[:, 0]) if symbol is None else np.array([self.locate(symbol)])
         rows = rows[locates]
         frame = pd.DataFrame({"locate": locates})
@@ -218,13 +230,14 @@ class Replay:
 
     def _both_sides(self, symbol, view, limit, columns, rank):
         locate = self.locate(symbol)
+        book = self._books[locate % len(self._books)]
         frames = []
         for offset, side in enumerate(("bid", "ask")):
             number = np.uint64(2 * locate + offset)
-            count = int(view(self._book, number, np.zeros((0, 3), np.uint64)))
+            count = int(view(book, number, np.zeros((0, 3), np.uint64)))
             rows = np.zeros((count if limit is None else min(count, limit), 3), np.uint64)
             if rows.size:
-                view(self._book, number, rows)
+                view(book, number, rows)
             frame = pd.DataFrame(rows, columns=columns)
             frame.insert(0, rank, np.arange(1, len(frame) + 1))
             frame.insert(0, "side", pd.array([side] * len(frame), dtype="str"))

@@ -1,0 +1,131 @@
+"""Sifting: of a feed only the messages on chosen instruments, at little more than the cost of framing."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from photonlab.kernels.itch import LENGTH_BY_TYPE, SYMBOL_OFFSET_BY_TYPE
+from photonlab.machine.bits import load_be16, load_be64, load_le64, load_u8, prefetch, store_le64
+from photonlab.machine.jit import kernel
+from photonlab.systems.batch import BAD_LENGTH, END_OF_SESSION, IMPOSSIBLE_LENGTH, LONGEST, MORE, UNKNOWN_TYPE
+
+LOCATES = 1 << 16
+SHORTEST = 2 + int(min(length for length in LENGTH_BY_TYPE if length))  # bytes of a known message and its prefix
+SLACK = 64  # bytes behind what is written that may be overwritten
+_0, _1, _2, _8 = (np.uint64(i) for i in (0, 1, 2, 8))
+_LONGEST, _AHEAD, _R = np.uint64(LONGEST), np.uint64(1024), np.uint64(ord("R"))
+UNDECIDED, WANTED, UNWANTED = np.uint8(0), np.uint8(1), np.uint8(2)
+
+
+class Sieve(NamedTuple):
+    """Which instruments are wanted, and what of a chunk is.
+
+    Attributes
+    ----------
+    symbols : ndarray of uint64, shape (wanted,)
+        Their names, 8 bytes as a big-endian word.
+    choice : ndarray of uint8, shape (65536,)
+        By locate. An instrument is decided on when a message names it; the directory may decide anew.
+    always : ndarray of uint8, shape (256,)
+        By type, whether a message is wanted whatever its instrument: those on the whole market.
+    data : ndarray of uint8
+        The wanted messages with their prefixes.
+    numbers : ndarray of uint64
+        The number of each in the whole input.
+    """
+
+    symbols: np.ndarray
+    choice: np.ndarray
+    always: np.ndarray
+    data: np.ndarray
+    numbers: np.ndarray
+
+
+def make_sieve(symbols, size, shard=None) -> Sieve:
+    """Return a sieve for chunks of up to `size` bytes.
+
+    Parameters
+    ----------
+    symbols : iterable of str
+    size : int
+    shard : tuple of (int, int), optional
+        (k, n): in place of symbols the instruments whose locate modulo n is k.
+
+    Returns
+    -------
+    Sieve
+    """
+    always = np.zeros(256, np.uint8)
+    always[[ord(type_) for type_ in "SVW"]] = 1
+    choice = np.full(LOCATES, UNDECIDED, np.uint8)
+    if shard is not None:
+        choice[:] = np.where(np.arange(LOCATES) % shard[1] == shard[0], WANTED, UNWANTED)
+    wanted = np.array([int.from_bytes(s.encode("ascii").ljust(8), "big") for s in symbols], np.uint64)
+    return resized(Sieve(wanted, choice, always, choice, wanted), size)
+
+
+def resized(sieve, size) -> Sieve:
+    """Return a sieve as it is, for chunks of up to `size` bytes."""
+    return sieve._replace(data=np.zeros(size + SLACK, np.uint8), numbers=np.zeros(size // SHORTEST + 1, np.uint64))
+
+
+@kernel
+def sift(sieve, counts, anomalies, data, begin, end, number):
+    """Copy a chunk's whole messages on wanted instruments; count and number all.
+
+    Parameters
+    ----------
+    sieve : Sieve
+    counts, anomalies : ndarray of uint64
+        As in `message_loop.Feed`; framing's anomalies only.
+    data : ndarray of uint8
+    begin, end, number : uint64
+        Where a prefix stands, where the chunk ends, and the number of the first message.
+
+    Returns
+    -------
+    at, outcome, number, bytes, kept : uint64
+        Where it stopped and why, as the replay does; the number of the next message; bytes and messages copied.
+    """
+    at, to, kept = begin, _0, _0
+    while at + _2 <= end:
+        length = load_be16(data, at)
+        following = at + _2 + length
+        if length == _0:
+            return following, END_OF_SESSION, number, to, kept
+        if following > end:
+            return at, (IMPOSSIBLE_LENGTH if length > _LONGEST else MORE), number, to, kept
+        message = at + _2
+        prefetch(data, message + _AHEAD)
+        kind = load_u8(data, message)
+        counts[kind] += _1
+        known = np.uint64(LENGTH_BY_TYPE[kind])
+        if known == length:
+            locate = load_be16(data, message + _1)
+            if sieve.choice[locate] == UNDECIDED or (kind == _R and sieve.symbols.size != 0):
+                symbol = np.uint64(SYMBOL_OFFSET_BY_TYPE[kind])
+                if symbol != _0:
+                    sieve.choice[locate] = UNWANTED
+                    for wanted in sieve.symbols:
+                        if wanted == load_be64(data, message + symbol):
+                            sieve.choice[locate] = WANTED
+            if sieve.choice[locate] == WANTED or sieve.always[kind] != 0:
+                step = _0
+                while step < length + _2:
+                    if at + step + _8 <= end:
+                        store_le64(sieve.data, to + step, load_le64(data, at + step))
+                    else:
+                        for rest in range(step, length + _2):
+                            sieve.data[to + np.uint64(rest)] = data[at + np.uint64(rest)]
+                    step += _8
+                sieve.numbers[kept] = number
+                to += length + _2
+                kept += _1
+        else:
+            if length > _LONGEST:
+                counts[kind] -= _1
+                return at, IMPOSSIBLE_LENGTH, number, to, kept
+            anomalies[UNKNOWN_TYPE if known == _0 else BAD_LENGTH] += _1
+        number += _1
+        at = following
+    return at, MORE, number, to, kept

@@ -1,0 +1,393 @@
+"""The replay that writes rows: best prices, trades, depth and orders, each message seen before and after it is applied.
+
+The loop is that of `systems/message_loop.py` with the same parts; it stops where a table is full, or where a message
+lies behind the next point of a time grid, and takes up in the middle of a batch. A message changes the touch only if it
+took from the best level or brought an order at least as good, so that most are done with after two comparisons.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from photonlab.kernels import book as books
+from photonlab.kernels import order_indices, price_tree
+from photonlab.machine.bits import (
+    load_be32,
+    load_be48,
+    load_be64,
+    load_u8,
+    store_le16,
+    store_le32,
+    store_le64,
+    store_u8,
+)
+from photonlab.machine.jit import kernel
+from photonlab.machine.memory import huge_array
+from photonlab.systems import batch as batches
+from photonlab.systems.batch import ADD, CLASS_SHIFT, EXECUTE, EXECUTE_AT, MORE, OFFSET, OTHER, REPLACE
+from photonlab.systems.message_loop import FULL, LOCATES, apply
+from photonlab.systems.tables import ladder, lives
+from photonlab.systems.tables.columns import BBO, BROKEN, DEPTH, ORDERS, TRADES, Rows
+
+_0, _1, _2, _3, _8 = (np.uint64(i) for i in (0, 1, 2, 3, 8))
+_BATCH = np.uint64(batches.BATCH)
+_MASK32 = np.uint64(0xFFFFFFFF)
+_TIME, _TIME_END = np.uint64(5), np.uint64(11)
+NEVER = np.uint64(1 << 40)  # the key of no order: worse than that of an empty side
+_B, _N, _P, _Q, _S = (np.uint64(ord(c)) for c in "BNPQS")
+_COLD = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+# How a call may end, beside what the replay's loop says
+ROWS_FULL, GRID_POINT = np.uint64(4), np.uint64(5)
+
+# Words of `state`
+FLAGS, LEVELS, GRID, SIFTED, BASE, COUNT, DONE, CHANGES, AT, OUTCOME, CURSOR, TOP = (np.uint64(i) for i in range(12))
+STATE_WORDS = 16
+
+# Bits of FLAGS
+WANTS_BBO, WANTS_TRADES, WANTS_DEPTH, WANTS_ORDERS, WANTS_GRID = (np.uint64(1 << i) for i in range(5))
+NO_GRID = np.uint64((1 << 64) - 1)
+
+
+class Output(NamedTuple):
+    """What a replay writes to, and what it has to remember for that.
+
+    Attributes
+    ----------
+    rows : Rows
+    state : ndarray of uint64, shape (16,)
+        What is wanted, and where in a batch the loop stopped.
+    numbers : ndarray of uint64
+        If messages were sifted, the number of each in the whole input.
+    touch : ndarray of uint64, shape (4 * 65536,)
+        By locate: bid, bid shares, ask, ask shares as last written; an empty side has the price `NO_KEY`.
+    ladder : ndarray of uint64
+        The best levels of each side, see `tables/ladder.py`.
+    lives : ndarray of uint64, shape (8 * nodes,)
+        What has become of each live order, see `tables/lives.py`.
+    """
+
+    rows: Rows
+    state: np.ndarray
+    numbers: np.ndarray
+    touch: np.ndarray
+    ladder: np.ndarray
+    lives: np.ndarray
+
+
+def make_output(rows, book, flags, levels=1) -> Output:
+    """Return what a replay writes to.
+
+    Parameters
+    ----------
+    rows : Rows
+    book : photonlab.kernels.book.Book
+    flags : int
+        Of ``WANTS_…``.
+    levels : int
+        Of depth.
+
+    Returns
+    -------
+    Output
+    """
+    state = np.zeros(STATE_WORDS, np.uint64)
+    state[FLAGS], state[LEVELS], state[GRID] = flags, levels, NO_GRID
+    touch = np.zeros((LOCATES, 4), np.uint64)
+    touch[:, 0::2] = price_tree.NO_KEY
+    kept = int(flags & int(WANTS_DEPTH))
+    nodes = int(book.tally[books.LEVEL_BASE]) if flags & int(WANTS_ORDERS) else 1
+    return Output(
+        rows,
+        state,
+        np.zeros(1, np.uint64),
+        touch.reshape(-1),
+        huge_array(2 * LOCATES * 3 * levels if kept else 1, np.uint64),
+        huge_array(nodes * int(lives.WORDS), np.uint64),
+    )
+
+
+@kernel
+def record(feed, out, data, begin, end):
+    """Apply the whole messages of a chunk, and write the rows that are wanted.
+
+    Parameters
+    ----------
+    feed : message_loop.Feed
+    out : Output
+    data : ndarray of uint8
+    begin, end : uint64
+        Where a length prefix stands, and where the chunk ends. After `ROWS_FULL` or `GRID_POINT` the same again.
+
+    Returns
+    -------
+    at, outcome : uint64
+        As `message_loop.replay` returns them, or `ROWS_FULL` (empty the tables, and call again) or `GRID_POINT` (the
+        next message is at or behind the time ``state[GRID]``; take a snapshot, move it, and call again).
+    """
+    batch, book, state = feed.batch, feed.book, out.state
+    at, outcome = begin, MORE
+    while True:
+        if state[DONE] == state[COUNT]:
+            if not books.room(book, _BATCH):
+                price_tree.sweep(book.tree)
+                if not books.room(book, _BATCH):
+                    return at, FULL
+            state[BASE] += state[COUNT]
+            state[CHANGES] = order_indices.changes_of(book.index)
+            count, gone, come, replaced, at, outcome = batches.frame(
+                batch, feed.counts, feed.anomalies, book.index, book.tree.sides, data, at, end
+            )
+            state[COUNT], state[DONE], state[AT], state[OUTCOME] = count, _0, at, outcome
+            batches.look_ahead(batch, book, data, end, gone, come, replaced)
+        else:
+            at, outcome = state[AT], state[OUTCOME]
+        i, count, changes = state[DONE], state[COUNT], state[CHANGES]
+        while i < count:
+            message = batch.messages[i]
+            offset, entry = message & OFFSET, batch.entries[i]
+            if out.rows.full[_0] != _0:
+                state[DONE] = i
+                return at, ROWS_FULL
+            gridded = state[FLAGS] & WANTS_GRID != _0 and offset + _TIME_END <= end
+            if gridded and load_be48(data, offset + _TIME) >= state[GRID]:
+                state[DONE] = i
+                return at, GRID_POINT
+            if order_indices.changes_of(book.index) != changes:
+                entry = batches.entry_at(book.index, data, offset, end)
+            number = state[BASE] + i
+            if state[SIFTED] != _0:
+                number = out.numbers[number]
+            _observe(feed, out, data, offset, message >> CLASS_SHIFT, entry, number)
+            i += _1
+        state[DONE] = count
+        if count == _0 or outcome != MORE:
+            break
+    if price_tree.crowded(book.tree):
+        price_tree.sweep(book.tree)
+    return at, outcome
+
+
+@kernel(inner=True)
+def _observe(feed, out, data, at, what, entry, number):
+    """Apply a message, and write what came of it."""
+    book, flags = feed.book, out.state[FLAGS]
+    sides, words, index = book.tree.sides, book.words, book.index
+    side, old_key, new_key, pushed, reference, mpid = _0, NEVER, NEVER, _0, _0, _0
+    if what - EXECUTE <= REPLACE - EXECUTE:
+        node = order_indices.node_at(index, entry, load_be64(data, at + batches.REFERENCE))
+        level = books.level_of(book, node)
+        if level != _0:
+            side = np.uint64(words[books.word_at(level) + books.SIDE])
+            old_key = np.uint64(words[books.word_at(level) + books.KEY])
+            held = np.uint64(words[books.word_at(node) + books.SHARES])
+            if what <= EXECUTE_AT and flags & WANTS_TRADES != _0:
+                _execution(out.rows, data, at, what, side, books.key_of(side, old_key), held, number)
+            if flags & WANTS_ORDERS != _0:
+                mpid = out.lives[node * lives.WORDS + lives.MPID]
+                lives.took(out.rows, out.lives, data, at, what, node, side, books.key_of(side, old_key), held, number)
+            if what == REPLACE:
+                new_key = books.key_of(side, load_be32(data, at + batches.NEW_PRICE))
+                reference = load_be64(data, at + batches.NEW_REFERENCE)
+    elif what == ADD:
+        letter = load_u8(data, at + batches.SIDE)
+        if letter in (_B, _S):
+            side = batches.side_of(data, at)
+            new_key = books.key_of(side, load_be32(data, at + batches.ADDED_PRICE))
+            reference = load_be64(data, at + batches.REFERENCE)
+            out.state[TOP] = max(out.state[TOP], side >> _1)
+    elif what == OTHER and flags & WANTS_TRADES != _0:
+        _other_trade(out.rows, data, at, number)
+    if new_key != NEVER:
+        if what == REPLACE:
+            entry_new = order_indices.entry_of(index, reference)
+        else:
+            entry_new = entry
+        node = order_indices.node_at(index, entry_new, reference)
+        level = books.level_of(book, node)
+        if level != _0 and (what == ADD or reference != load_be64(data, at + batches.REFERENCE)):
+            pushed = np.uint64(words[books.word_at(level) + books.SIDE]) + _1  # its reference is used anew
+            if flags & WANTS_ORDERS != _0:
+                key, held = np.uint64(words[books.word_at(level) + books.KEY]), books.word_at(node) + books.SHARES
+                lives.pushed(
+                    out.rows, out.lives, data, at, node, reference, pushed - _1, books.key_of(pushed - _1, key),
+                    np.uint64(words[held]), number,
+                )  # fmt: skip
+    best, levels = sides[price_tree.side_at(side) + price_tree.BEST_KEY], book.tally[books.LEVELS]
+
+    apply(feed, data, at, what, entry)
+
+    if old_key == NEVER and new_key == NEVER:
+        return
+    if flags & WANTS_ORDERS != _0 and new_key != NEVER:
+        node = order_indices.node_at(index, order_indices.entry_of(index, reference), reference)
+        lives.came(out.lives, data, at, what, node, mpid, number)
+    touched = old_key <= best or new_key <= sides[price_tree.side_at(side) + price_tree.BEST_KEY]
+    if flags & WANTS_BBO != _0 and (touched or pushed != _0):
+        if pushed != _0 and pushed - _1 >> _1 != side >> _1:
+            _touch(book, out.rows, out.touch, data, at, pushed - _1 >> _1, number)
+        _touch(book, out.rows, out.touch, data, at, side >> _1, number)
+    if flags & WANTS_DEPTH != _0:
+        anew = what == REPLACE or levels != book.tally[books.LEVELS] or pushed != _0
+        changed = ladder.update(book, out.ladder, out.state[LEVELS], side, min(old_key, new_key), anew)
+        if pushed != _0:
+            other = ladder.update(book, out.ladder, out.state[LEVELS], pushed - _1, _0, True)
+            if pushed - _1 >> _1 == side >> _1:
+                changed = changed or other
+            elif other:
+                _depth(out.rows, out.ladder, out.state[LEVELS], data, at, pushed - _1 >> _1, number)
+        if changed:
+            _depth(out.rows, out.ladder, out.state[LEVELS], data, at, side >> _1, number)
+
+
+@kernel(inner=True)
+def _begin_row(rows, table, number, ns, locate):
+    """Write sequence, time and locate of a new row; return its number and its table's first column."""
+    row, first = rows.counts[table], rows.first[table]
+    store_le64(rows.memory, rows.at[first] + (row << _3), number)
+    store_le64(rows.memory, rows.at[first + _1] + (row << _3), ns)
+    store_le16(rows.memory, rows.at[first + _2] + (row << _1), locate)
+    rows.counts[table] = row + _1
+    if row + _1 >= rows.limits[table]:
+        rows.full[_0] = _1
+    return row, first + _3
+
+
+@kernel(inner=True)
+def _touch(book, rows, touch, data, at, locate, number):
+    """Write an instrument's best bid and offer if they are not what was last written."""
+    sides = book.tree.sides
+    record = price_tree.side_at(locate << _1)
+    level, other = sides[record + price_tree.BEST_LEVEL], sides[record + _8 + price_tree.BEST_LEVEL]
+    bid = sides[record + price_tree.BEST_KEY] ^ _MASK32 if level != _0 else price_tree.NO_KEY
+    ask = sides[record + _8 + price_tree.BEST_KEY] if other != _0 else price_tree.NO_KEY
+    bids = book.pairs[books.volume_at(level)] if level != _0 else _0
+    asks = book.pairs[books.volume_at(other)] if other != _0 else _0
+    last = locate << _2
+    if touch[last] == bid and touch[last + _1] == bids and touch[last + _2] == ask and touch[last + _3] == asks:
+        return
+    touch[last], touch[last + _1], touch[last + _2], touch[last + _3] = bid, bids, ask, asks
+    row, column = _begin_row(rows, BBO, number, load_be48(data, at + _TIME), locate)
+    store_le32(rows.memory, rows.at[column] + (row << _2), bid)
+    store_le64(rows.memory, rows.at[column + _1] + (row << _3), bids)
+    store_le32(rows.memory, rows.at[column + _2] + (row << _2), ask)
+    store_le64(rows.memory, rows.at[column + _3] + (row << _3), asks)
+    store_u8(rows.memory, rows.at[column + np.uint64(4)] + row, np.uint64(level != _0))
+    store_u8(rows.memory, rows.at[column + np.uint64(5)] + row, np.uint64(other != _0))
+
+
+@kernel(inner=True)
+def _depth(rows, ladders, levels, data, at, locate, number):
+    row, column = _begin_row(rows, DEPTH, number, load_be48(data, at + _TIME), locate)
+    ladder.write(rows, ladders, levels, locate << _1, row, column)
+
+
+@kernel(**_COLD)
+def _execution(rows, data, at, what, side, price, held, number):
+    printable, shares = _1, min(load_be32(data, at + batches.TAKEN_SHARES), held)
+    if what == EXECUTE_AT:
+        price = load_be32(data, at + np.uint64(32))
+        printable = np.uint64(load_u8(data, at + batches.PRINTABLE) != _N)
+    letter = _B if side & _1 == _0 else _S
+    reference, match = load_be64(data, at + batches.REFERENCE), load_be64(data, at + np.uint64(23))
+    _trade(rows, data, at, side >> _1, letter, price, shares, match, reference, printable, np.uint64(32), number)
+
+
+@kernel(**_COLD)
+def _other_trade(rows, data, at, number):
+    """P, Q and B."""
+    kind, locate = load_u8(data, at), load_be32(data, at + _1) >> np.uint64(16)
+    reference = load_be64(data, at + np.uint64(11))
+    if kind == _P:
+        letter, shares = load_u8(data, at + np.uint64(19)), load_be32(data, at + np.uint64(20))
+        price, match = load_be32(data, at + np.uint64(32)), load_be64(data, at + np.uint64(36))
+        _trade(rows, data, at, locate, letter, price, shares, match, reference, _1, np.uint64(32), number)
+    elif kind == _Q:
+        price, match = load_be32(data, at + np.uint64(27)), load_be64(data, at + np.uint64(31))
+        cross = load_u8(data, at + np.uint64(39))
+        _trade(rows, data, at, locate, np.uint64(32), price, reference, match, _0, _1, cross, number)
+    elif kind == _B:
+        row, column = _begin_row(rows, BROKEN, number, load_be48(data, at + _TIME), locate)
+        store_le64(rows.memory, rows.at[column] + (row << _3), reference)
+
+
+@kernel(inner=True)
+def _trade(rows, data, at, locate, letter, price, shares, match, reference, printable, cross, number):
+    row, column = _begin_row(rows, TRADES, number, load_be48(data, at + _TIME), locate)
+    memory, starts = rows.memory, rows.at
+    store_u8(memory, starts[column] + row, load_u8(data, at))
+    store_u8(memory, starts[column + _1] + row, letter)
+    store_le32(memory, starts[column + _2] + (row << _2), price)
+    store_le64(memory, starts[column + _3] + (row << _3), shares)
+    store_le64(memory, starts[column + np.uint64(4)] + (row << _3), match)
+    store_le64(memory, starts[column + np.uint64(5)] + (row << _3), reference)
+    store_u8(memory, starts[column + np.uint64(6)] + row, printable)
+    store_u8(memory, starts[column + np.uint64(7)] + row, cross)
+    store_u8(memory, starts[column + _8] + row, _0)
+
+
+@kernel
+def snapshot(book, rows, state, ladders, ns, number):
+    """Write the best levels of every instrument that has an order, from where the last call stopped.
+
+    Parameters
+    ----------
+    book : Book
+    rows : Rows
+    state : ndarray of uint64
+        ``state[CURSOR]`` is the next locate; 0 again when all are done.
+    ladders : ndarray of uint64, shape (6 * levels,)
+        Scratch.
+    ns, number : uint64
+        The time of the grid, and the number of the next message.
+
+    Returns
+    -------
+    bool
+        Whether all are done; if not, empty the table and call again.
+    """
+    levels = state[LEVELS]
+    while state[CURSOR] <= state[TOP]:
+        if rows.counts[DEPTH] >= rows.limits[DEPTH]:
+            return False
+        locate = state[CURSOR]
+        for side in range(_2):
+            ladder.fill(book, ladders, levels, np.uint64(side), (locate << _1) | np.uint64(side), _0)
+        if ladders[_0] != _0 or ladders[_3 * levels] != _0:
+            row, column = _begin_row(rows, DEPTH, number, ns, locate)
+            ladder.write(rows, ladders, levels, _0, row, column)
+        state[CURSOR] += _1
+    state[CURSOR] = _0
+    return True
+
+
+@kernel
+def open_orders(book, rows, kept, begin, end):
+    """Write a row for each order that is still live, from a node on.
+
+    Parameters
+    ----------
+    book : Book
+    rows : Rows
+    kept : ndarray of uint64
+        What `Output.lives` is.
+    begin, end : uint64
+        Nodes to look at.
+
+    Returns
+    -------
+    uint64
+        The first node not looked at: `end`, or the table is full.
+    """
+    node = begin
+    while node < end:
+        level = books.level_of(book, node)
+        if level != _0:
+            if rows.counts[ORDERS] >= rows.limits[ORDERS]:
+                return node
+            side = np.uint64(book.words[books.word_at(level) + books.SIDE])
+            price = books.key_of(side, np.uint64(book.words[books.word_at(level) + books.KEY]))
+            reference = order_indices.reference_of(book.index, node)
+            lives.write(rows, kept, node, reference, side, price, _0, _0, _0)
+        node += _1
+    return node
