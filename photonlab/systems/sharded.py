@@ -19,8 +19,27 @@ from photonlab.systems import message_loop as loop
 from photonlab.systems.findings import Findings
 from photonlab.systems.replayer import Replayer
 
-AHEAD = 8
-"""Chunks that may wait for a core."""
+AHEAD, PIECE = 8, 1 << 20
+"""Pieces that may be under way, and their bytes."""
+
+
+class Piece:
+    """Bytes on their way to all cores, in memory that is used again when the last one has done with them."""
+
+    def __init__(self):
+        self.memory = np.zeros(PIECE, np.uint8)  # touched here: a page's first touch is dear
+        self.data, self.readers, self.lock = self.memory[:0], 0, threading.Lock()
+
+    def fill(self, data, readers):
+        """Take a copy: the caller may use its buffer again."""
+        self.data, self.readers = self.memory[: data.size], readers
+        self.data[:] = data
+
+    def done(self) -> bool:
+        """Note that a reader has done with it; return whether that was the last one."""
+        with self.lock:
+            self.readers -= 1
+            return self.readers == 0
 
 
 class Shard(Replayer):
@@ -64,7 +83,8 @@ class Shards(Findings):
     def __init__(self, cores, **options):
         self.parts = [Shard(core, cores, **options) for core in range(cores)]
         self.name = self.parts[0].name
-        self._queues = [queue.Queue(AHEAD) for _ in self.parts]
+        self._queues = [queue.SimpleQueue() for _ in self.parts]
+        self._free = queue.SimpleQueue()
         self._errors = [None] * cores
         self._threads = []
 
@@ -74,26 +94,31 @@ class Shards(Findings):
         if not self._threads:
             for part in self.parts:
                 part.feed(b"")  # compile, or load, in this thread
+            for _ in range(AHEAD):
+                self._free.put(Piece())
             self._threads = [
                 threading.Thread(target=self._work, args=(core,), daemon=True, name=f"photonlab-core-{core}")
                 for core in range(len(self.parts))
             ]
             for thread in self._threads:
                 thread.start()
-        if data.size:
-            data = data.copy()  # the caller may reuse its buffer
+        for begin in range(0, data.size, PIECE):
+            piece = self._free.get()
+            piece.fill(data[begin : begin + PIECE], len(self.parts))
             for waiting in self._queues:
-                waiting.put(data)
+                waiting.put(piece)
         self._raise()
 
     def _work(self, core):
         """Feed one part; after an error only take what comes, so that nobody waits for this core."""
-        while (data := self._queues[core].get()) is not None:
+        while (piece := self._queues[core].get()) is not None:
             if self._errors[core] is None:
                 try:
-                    self.parts[core].feed(data)
+                    self.parts[core].feed(piece.data)
                 except BaseException as error:
                     self._errors[core] = error
+            if piece.done():
+                self._free.put(piece)
 
     def _raise(self):
         for error in self._errors:
