@@ -16,6 +16,8 @@ from photonlab.machine import system
 from photonlab.systems.experiments.ring_granule import Counters
 
 SEPARATIONS = (8, 16, 24, 32, 40, 48, 56, 64, 72, 96, 120, 128, 136, 192, 248, 256, 264, 384, 512)
+_LINE_OF_GLIBC = 190  # _SC_LEVEL1_DCACHE_LINESIZE, which Python does not name
+
 CLEAR = 1.5
 """How much longer an increment takes below a step than above it, at least."""
 
@@ -137,7 +139,7 @@ def _system_says() -> Reported:
     if size:
         return Reported("operating system", int(size), "sysctl hw.cachelinesize")
     try:
-        size = os.sysconf("SC_LEVEL1_DCACHE_LINESIZE")
+        size = os.sysconf(_LINE_OF_GLIBC)
     except (ValueError, OSError) as error:
         return Reported("operating system", None, f"sysconf does not say: {error}")
     if size <= 0:
@@ -177,7 +179,7 @@ def table(found, says) -> pd.DataFrame:
     """Lay out who says what."""
     rows = [{"source": one.who, "bytes": one.size, "how": one.how} for one in says]
     how = found.why or "two threads, two counters, one step"
-    return pd.DataFrame([*rows, {"source": "measured", "bytes": found.step, "how": how}])
+    return pd.DataFrame([*rows, {"source": "measured", "bytes": found.step, "how": how}], dtype=object)
 
 
 def chart(found, says):

@@ -239,6 +239,7 @@ def in_turn(works, watch, ops, rounds) -> Across:
         ops=ops,
         same_checksums=False,
         batch_ns=1,
+        retakes=rounds // 2,
         clock=watch,
         usage=watch.usage,
     )
