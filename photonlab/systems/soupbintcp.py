@@ -79,6 +79,7 @@ class SoupBinStream:
         self._begin = self._end = self._served = self._filled = 0
         self._ended = False
         self._sent = self._heard = 0.0  # when something last was
+        self._unframe()  # nothing: compile, or load from the cache, before anybody waits for an answer
 
     def readinto(self, buffer) -> int:
         """Fill a buffer with the next messages, as they come; they may break off anywhere.
