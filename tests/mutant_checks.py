@@ -3,19 +3,32 @@
 Only for tests/mutants.py, which runs it in the planted package without a compiler; the rooms' own tests do far more.
 """
 
+import io
 import random
 from itertools import pairwise
 
 import numpy as np
 
-from photonlab.kernels import arbitration, book_views, hashing, moldudp64, order_index, pool, price_tree, soupbintcp
+from photonlab.kernels import (
+    arbitration,
+    book_views,
+    hashing,
+    moldudp64,
+    order_index,
+    pool,
+    price_tree,
+    ring,
+    soupbintcp,
+)
+from photonlab.systems.captures import CaptureStream
 from photonlab.systems.replayer import Replayer
 from tests import drivers, mold_drivers
 from tests.oracle import book as oracle
-from tests.oracle import itch, streams
+from tests.oracle import captures, itch, streams
 from tests.oracle import map as map_oracle
 from tests.oracle import moldudp64 as mold
 from tests.oracle import soupbintcp as soup
+from tests.oracle.ring import Queue
 from tests.replays import queue_of, rows_of
 
 CAPACITY = {"pages": 1 << 9, "levels": 1 << 9, "tree_nodes": 1 << 10}
@@ -24,7 +37,17 @@ LOCATES = 4
 
 def check_all(books_first):
     """Run all checks, those first which a bug of a room is likely to fail."""
-    rooms = [check_packets, check_lines, check_soup, check_map, check_pool, check_index, check_tree]
+    rooms = [
+        check_packets,
+        check_lines,
+        check_soup,
+        check_captures,
+        check_map,
+        check_pool,
+        check_ring,
+        check_index,
+        check_tree,
+    ]
     replay = [check_rules, check_streams, check_prices, check_chunks]
     for check in replay + rooms if books_first else rooms + replay:
         check()
@@ -88,6 +111,26 @@ def check_soup():
     assert out[: int(end[2])].tobytes() == itch.frame(messages) and int(end[1]) == taken
 
 
+def check_captures():
+    packets = [mold.packet(n, [b"message %d" % n]) for n in (1, 2, 4)]
+    fragment = captures.ethernet(captures.ipv4(mold.packet(3, [b"message 3"]), fragment=0x2000))
+    frames = [captures.ethernet(captures.ipv4(packets[0]), [0x88A8, 0x8100]) + b"padding", fragment]
+    frames += [
+        captures.ethernet(captures.ipv4(packets[1], options=b"\1" * 8)),
+        captures.framed(captures.ipv4(packets[2]), 1),
+    ]
+    wanted = itch.frame([b"message %d" % n for n in (1, 2, 4)])
+    for data in (captures.pcap(frames), captures.pcapng(frames, order=">", resolution=9)):
+        for cut in (0, 1):
+            stream, out, buffer = CaptureStream(io.BytesIO(data[: len(data) - cut])), b"", np.zeros(99, np.uint8)
+            while count := stream.readinto(buffer):
+                out += buffer[:count].tobytes()
+            assert out == wanted[: -cut * 11 or None] and bool(stream.short_tail) == bool(cut)
+            assert stream.counters["fragments_refused"] == 1 and stream.counters["trailing"] == 0
+            assert stream.gaps == ([] if cut else [(3, 1)])
+    assert stream.times[0] == 5
+
+
 def check_map():
     keys = [map_oracle.keys_at((13 + n % 4) % 16, 16, 12)[n] for n in range(12)]
     for seed, largest in ((1, 16), (2, 16), (3, 64)):
@@ -116,6 +159,34 @@ def check_pool():
     for slot in (2, 4, 5):
         pool.give(slots, np.uint64(slot))
     assert [int(pool.take(slots)) for _ in range(4)] == [5, 4, 2, 0]
+
+
+def check_ring():
+    draw, into = random.Random(1), np.zeros(64, np.uint64)
+    for slots, words, start in ((1, 1, 0), (4, 3, 2**64 - 5), (8, 8, 2**64 - 3)):
+        one, twin, sent = ring.make_ring(slots, words, start=start), Queue(slots), 0
+        for _ in range(60):
+            count, source = np.uint64(draw.randrange(9)), np.arange(sent, sent + 64, dtype=np.uint64)
+            rows = source[: 8 * words].reshape(-1, words).tolist()
+            what = draw.choice(("push", "pop", "push_many", "pop_many"))
+            if what.startswith("push"):
+                taken = twin.push(rows[:1] if what == "push" else rows[: int(count)])
+                passed = (
+                    ring.push_many(one, source, np.uint64(0), count)
+                    if what == "push_many"
+                    else ring.push(one, source, np.uint64(0))
+                )
+                assert passed == taken
+                sent += words * taken
+            else:
+                expected = twin.pop(1 if what == "pop" else int(count))
+                passed = (
+                    ring.pop_many(one, into, np.uint64(0), count)
+                    if what == "pop_many"
+                    else ring.pop(one, into, np.uint64(0))
+                )
+                assert passed == len(expected)
+                assert into[: words * len(expected)].reshape(-1, words).tolist() == expected
 
 
 def check_index():

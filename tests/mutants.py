@@ -21,10 +21,12 @@ SECONDS = 5  # of a processor: several times what a sound package takes
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("__init__.py", "errors.py", "paths.py", "machine", "kernels", "systems")
 
-HASHING, POOL, INDEX, TREE, BOOK, BATCH, LOOP, REPLAYER, MOLD, ARBITER, SOUP = (
+HASHING, POOL, INDEX, TREE, BOOK, BATCH, LOOP, REPLAYER, MOLD, ARBITER, SOUP, HEADERS, RECORDS, RING = (
     "kernels/hashing.py", "kernels/pool.py", "kernels/order_index.py", "kernels/price_tree.py", "kernels/book.py",
     "systems/batch.py", "systems/message_loop.py", "systems/replayer.py",
     "kernels/moldudp64.py", "kernels/arbitration.py", "kernels/soupbintcp.py",
+    "systems/captures/headers.py", "systems/captures/records.py",
+    "kernels/ring.py",
 )  # fmt: skip
 
 MUTANTS = {
@@ -42,6 +44,13 @@ MUTANTS = {
     "pool: one slot too many": (POOL, "slot >= state[CAPACITY]", "slot > state[CAPACITY]"),
     "pool: free list lost": (POOL, "state[FREE] = np.uint64(pool.links[slot])", "state[FREE] = _0"),
     "pool: slot twice": (POOL, "    state[FRESH] = slot + _1\n", ""),
+    # ring
+    "ring: one slot too many": (RING, "words[HEAD + SEEN] = tail\n        free = capacity -",
+                                "words[HEAD + SEEN] = tail\n        free = capacity + _1 -"),
+    "ring: read again": (RING, "release_to(ring, first + _1)", "release_to(ring, first)"),
+    "ring: batch published in part": (RING, "publish_to(ring, first + count)", "publish_to(ring, first + _1)"),
+    "ring: slots do not wrap around": (RING, "(index & ring.mask) *", "index *"),
+    "ring: old head is enough": (RING, "if there < wanted:", "if there == _0:"),
     # order index
     "index: page kept": (INDEX, "    pool.give(index.page_pool, np.uint64(index.chunks[entry]) >> COUNT_BITS)\n", ""),
     "index: chunk kept": (INDEX, "        pool.give(index.chunk_pool, chunk)\n        index.recent[CHANGES]",
@@ -115,6 +124,17 @@ MUTANTS = {
     "tail: not announced": (ARBITER, "        state[ANNOUNCED] = following\n", "        pass\n"),
     "soup: length without the type": (SOUP, "following = begin + _2 + length", "following = begin + _3 + length"),
     "soup: again what was had": (SOUP, "if state[NEXT] < state[WANTED]:", "if False:"),
+    # captures
+    "capture: fragments taken": (HEADERS, "load_be16(data, ip + _6) & _MORE_OR_OFFSET != _0", "False"),
+    "capture: padding taken": (HEADERS, "min(stop, udp + load_be16(data, udp + _4))", "end"),
+    "capture: options of IP taken": (HEADERS, "(load_u8(data, ip) & _15) << _2", "_20"),
+    "capture: one tag only": (HEADERS, "            ip += _4\n", "            ip += _4\n            break\n"),
+    "capture: time of another clock": (RECORDS, "ticks = load_u8(data, option + _4)", "pass"),
+    "capture: order of a section": (RECORDS, "np.uint64(magic == _ORDER_MAGIC)", "_0"),
+    "capture: cut record taken": (RECORDS,
+                                  "end:\n                return _MORE, position, filled, size\n            unit",
+                                  "end:\n                pass\n            unit"),
+    "capture: held back for ever": (RECORDS, "if filled > room or give_up(arbiter) == _0:", "if True:"),
     # framing
     "frame: last message waits": (BATCH, "if following > end:", "if following >= end:"),
     "frame: bad length applied": (BATCH, "            what = SKIP\n", ""),
@@ -155,7 +175,8 @@ def start(name, folder):
     sys.dont_write_bytecode = True
     found = ""
     try:
-        sys.modules["photonlab.machine.bits"] = importlib.import_module("tests.oracle.bits")
+        for name_of_room in ("bits", "atomics"):
+            sys.modules[f"photonlab.machine.{name_of_room}"] = importlib.import_module(f"tests.oracle.{name_of_room}")
         importlib.import_module("tests.mutant_checks").check_all(MUTANTS[name][0] in (BOOK, BATCH, LOOP, REPLAYER))
     except BaseException as error:
         names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
