@@ -50,6 +50,7 @@ from photonlab.systems.experiments import (
     ring_granule,
     ring_loops,
     ring_stress,
+    sanitized_loops,
     touch,
 )
 from tests import mold_drivers
@@ -140,6 +141,9 @@ def use_ring():
     ring_granule.count_up(words, count, flags, np.uint64(0), count, report)
     ring_stress.pour(one, flags, count, count, count, report)
     ring_stress.drain(one, flags, count, count, count, report)
+    one, buffers = ring.make_ring(8), np.zeros((2, sanitized_loops.BATCH * 8), np.uint64)
+    sanitized_loops.produce(one, buffers[0], np.uint64(4))
+    assert sanitized_loops.consume(one, buffers[1], np.uint64(4)) == 0
 
 
 def use_bitmap():

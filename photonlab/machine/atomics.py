@@ -1,6 +1,7 @@
 """Atomic words of an array, for kernels that share one between threads: a spin loop reads a plain load only once.
 
-`words` is a contiguous 1-D array of uint64 or int64, in any memory, shared memory too; what is read has its type.
+`words` is a contiguous 1-D array of uint64 or int64 in any memory, shared memory too, at a multiple of 8 bytes; what
+is read has its type.
 The last part of a name is the memory order, as C11 has it.
 
     load_relaxed, load_acquire, load_seq_cst             (words, at)
@@ -16,7 +17,7 @@ with … of relaxed, acquire, release, acq_rel, seq_cst. A swap has happened if 
 expected one. The plain ones are what `words[at]` is, for words that other orders already keep apart; a sanitizer
 sees them (`photonlab.machine.sanitizer`), and does not see `words[at]`.
 
-`NUMBA_BOUNDSCHECK=1` makes them check their index, as indexing does.
+`NUMBA_BOUNDSCHECK=1` makes them check their index, as indexing does, and the address.
 """
 
 import platform
@@ -32,12 +33,12 @@ sanitizer.check_runtime()
 
 
 def _check(array, index, *values, written=True):
-    """Refuse what is no shared word: strides, other sizes and unaligned words have no atomic access."""
+    """Refuse what is no shared word: strides and other sizes have no atomic access. Numba's types know no alignment."""
     if not isinstance(array, types.Array):
         raise TypingError(f"an atomic word is one of an array, not of {array}")
     is_words = array.ndim == 1 and array.dtype in (types.uint64, types.int64)
-    if not is_words or array.layout not in "CF" or not array.aligned or (written and not array.mutable):
-        what = "writable, contiguous, aligned" if written else "contiguous, aligned"
+    if not is_words or array.layout not in "CF" or (written and not array.mutable):
+        what = "writable, contiguous" if written else "contiguous"
         raise TypingError(f"atomic words are those of a {what} 1-D array of uint64 or int64, not of {array}")
     if not all(isinstance(value, types.Integer) for value in (index, *values)):
         raise TypingError(f"index and values of atomic words are integers, not {(index, *values)}")
@@ -47,10 +48,14 @@ def _pointer(context, builder, signature, args):
     """Return the pointer to the word that the first two arguments, array and index, name."""
     array = context.make_array(signature.args[0])(context, builder, args[0])
     index = context.cast(builder, args[1], signature.args[1], types.uint64)
+    pointer = builder.gep(array.data, [index])
     if config.BOUNDSCHECK:
-        with builder.if_then(builder.icmp_unsigned(">=", index, array.nitems), likely=False):
-            context.call_conv.return_user_exc(builder, IndexError, ("atomic word beyond the array",))
-    return builder.gep(array.data, [index])
+        address = builder.ptrtoint(pointer, atomic_ir.WORD)
+        unaligned = builder.icmp_unsigned("!=", builder.and_(address, address.type(7)), address.type(0))
+        beyond = builder.icmp_unsigned(">=", index, array.nitems)
+        with builder.if_then(builder.or_(beyond, unaligned), likely=False):
+            context.call_conv.return_user_exc(builder, IndexError, ("atomic word beyond the array, or unaligned",))
+    return pointer
 
 
 def _word(context, builder, signature, args, number):
