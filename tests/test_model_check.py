@@ -126,6 +126,7 @@ def test_the_study_tells_of_every_ring():
     frame = ring_model.table(found)
     assert frame["ring"].tolist() == [SOUND, *FLAWS]
     assert frame["data race"].tolist() == ["none", *["after 5 steps"] * 3, *["after 9 steps"] * 2]
-    assert "5 are found; 4 of them never show" in ring_model.sentence(found)
+    assert "All 5 flaws are found. 4 of them do not show" in ring_model.sentence(found)
+    assert f"With {GIVEN_BACK} and {ROOM} the model finds the race" in ring_model.sentence(found)
     assert ring_model.trace(found, RELEASE).count("\n") == 6
     assert "goes wrong" in ring_model.trace(found, SOUND)

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from photonlab.lab.judge import claims, judging
+from photonlab.lab.studies import ring_sanitizer as study
 from photonlab.machine import jit, sanitizer
 from photonlab.systems.experiments import ring_flaws
 from photonlab.systems.experiments import sanitizer as runs
@@ -107,3 +109,28 @@ def test_hooks_are_part_of_the_key_of_the_cache(monkeypatch):
     stamp = jit.source_stamp(sanitizer.__file__)
     monkeypatch.setattr(sanitizer, "HOOKED", not sanitizer.HOOKED)
     assert jit.source_stamp(sanitizer.__file__) != stamp
+
+
+def test_the_rows_are_those_that_the_verdict_wants(found):
+    sanitized = study.Sanitized(tuple(found.values()), 1.0)
+    rows = {(row["statistic"], row["variant"], row["unit"]): row["value"] for row in sanitized.rows()}
+    assert set(judging.wanted(claims.by_id()["S11"])) <= set(rows)
+    assert rows["warnings", "correct ring", "1"] == 0 and rows["weakened ring caught", "", "1"] == 1
+    assert "nothing to report" in study.sentence(sanitized) and "5 flaws 5 are caught" in study.sentence(sanitized)
+    assert study.table(sanitized)["ring"].tolist() == [ring_flaws.SOUND, *ring_flaws.FLAWS]
+
+
+def test_rows_without_a_result_carry_the_reason():
+    none = study.Sanitized((runs.Run(ring_flaws.SOUND, why="no runtime"), runs.Run(ring_flaws.RELEASE, why="no")), 0.0)
+    assert [(row["value"], row["note"]) for row in none.rows()] == [(None, "no runtime"), (None, "no")]
+    assert "no runtime" in study.sentence(none)
+    assert study.table(none)["first of them"].tolist() == ["no runtime", "no"]
+    untried = study.Sanitized((runs.Run(ring_flaws.SOUND, 9),), 0.0)
+    assert [row["value"] for row in untried.rows()] == [0, None]
+
+
+def test_a_flaw_that_is_missed_and_a_warning_are_told():
+    ran = (runs.Run(ring_flaws.SOUND, 9, warnings=2), runs.Run(ring_flaws.RELEASE, 9))
+    found = study.Sanitized(ran, 0.0)
+    assert [row["value"] for row in found.rows()] == [2, 0]
+    assert "reports 2 times" in study.sentence(found) and "not publish relaxed" in study.sentence(found)

@@ -80,9 +80,17 @@ def sentence(found) -> str:
     flawed = {name: one for name, one in found.weak.items() if name != SOUND}
     caught = [name for name, one in flawed.items() if not one.sound]
     hidden = [name for name in caught if found.strong[name].sound]
+    racing = [name for name in caught if flawed[name].race and not flawed[name].wrong]
+    race = (
+        f" With {' and '.join(racing)} the model finds the race and no wrong word: it carries out no load after a "
+        "later store, which the order would allow."
+        if racing
+        else ""
+    )
     return (
-        f"{holds} Of {len(flawed)} flaws {len(caught)} are found; {len(hidden)} of them never show where every load "
-        "takes the newest store: they are wrong only by what a weaker machine, or a compiler, may do."
+        f"{holds} {'All' if len(caught) == len(flawed) else f'{len(caught)} of'} {len(flawed)} flaws are found. "
+        f"{len(hidden)} of them do not show where every load takes the newest store: they are wrong only by what a "
+        f"weaker machine, or a compiler, may do.{race}"
     )
 
 
