@@ -105,6 +105,19 @@ def test_a_library_that_is_no_runtime_is_refused(monkeypatch, tmp_path):
     assert "runtime is not in this process" in runs.run(ring_flaws.SOUND, 10).why
 
 
+def test_where_addresses_stay_random_the_runtime_is_tried_and_a_failure_explained(monkeypatch):
+    """A container may refuse: the launcher goes on, and what it said explains why the runtime then died."""
+    refusing = runs._LAUNCH.replace("libc.personality(0xFFFFFFFF)", "-1")
+    monkeypatch.setattr(runs, "_LAUNCH", refusing.replace("os.execv(", "os.kill(os.getpid(), 11); os.execv("))
+    if sanitizer.runtime() is None:
+        pytest.skip("ThreadSanitizer's runtime is not installed")
+    why = runs.run(ring_flaws.SOUND, 10).why
+    assert "signal 11" in why and "refuses to switch off the randomisation" in why
+    monkeypatch.setattr(runs, "_LAUNCH", refusing)
+    run = runs.run(ring_flaws.SOUND, 1000)
+    assert run.messages == 1000 or "randomisation" in run.why or "memory mapping" in run.why
+
+
 def test_hooks_are_part_of_the_key_of_the_cache(monkeypatch):
     stamp = jit.source_stamp(sanitizer.__file__)
     monkeypatch.setattr(sanitizer, "HOOKED", not sanitizer.HOOKED)

@@ -19,12 +19,13 @@ import ctypes, os, sys
 library, *command = sys.argv[1:]
 libc = ctypes.CDLL(None)
 here = libc.personality(0xFFFFFFFF)
-refused = here < 0 or libc.personality(here | 0x0040000) < 0
-os.environ.update(LD_PRELOAD=library, PHOTONLAB_RANDOMISED=str(int(refused)))
+if here < 0 or libc.personality(here | 0x0040000) < 0:
+    print("the system refuses to switch off the randomisation of addresses", file=sys.stderr, flush=True)
+os.environ["LD_PRELOAD"] = library
 os.execv(sys.executable, [sys.executable, *command])
 """
 # The runtime wants memory at fixed addresses, so their randomisation is switched off where the system lets us, and the
-# runtime is loaded only after that.
+# runtime is loaded only after that. Where it does not, the runtime may work nevertheless: that depends on the kernel.
 
 _REPORT = re.compile(
     r"WARNING: ThreadSanitizer: (?P<kind>[^(\n]+?) \(pid=\d+\)\n"
