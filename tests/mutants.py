@@ -175,7 +175,7 @@ def start(name, folder):
     sys.dont_write_bytecode = True
     found = ""
     try:
-        for name_of_room in ("bits", "atomics"):
+        for name_of_room in ("bits", "atomics", "lines"):
             sys.modules[f"photonlab.machine.{name_of_room}"] = importlib.import_module(f"tests.oracle.{name_of_room}")
         importlib.import_module("tests.mutant_checks").check_all(MUTANTS[name][0] in (BOOK, BATCH, LOOP, REPLAYER))
     except BaseException as error:

@@ -32,6 +32,7 @@ import numpy as np
 from photonlab.errors import UserError
 from photonlab.machine.atomics import load_acquire, plain_load, plain_store, store_release
 from photonlab.machine.jit import kernel
+from photonlab.machine.lines import copy_line
 from photonlab.machine.memory import huge_array
 
 _0, _1 = np.uint64(0), np.uint64(1)
@@ -254,29 +255,12 @@ def pop_many(ring, into, at, count):
 
 @kernel(inner=True)
 def _copy(source, at, into, to, count):
-    """Copy `count` words; of eight, a whole line, all are read before any is written."""
+    """Copy `count` words; eight, a whole line, at once."""
     if count == _EIGHT:
-        a, b, c, d = _four(source, at)
-        e, f, g, h = _four(source, at + np.uint64(4))
-        _put_four(into, to, a, b, c, d)
-        _put_four(into, to + np.uint64(4), e, f, g, h)
+        copy_line(source, at, into, to)
     else:
         for i in range(count):
             plain_store(into, to + i, plain_load(source, at + i))
-
-
-@kernel(inner=True)
-def _four(words, at):
-    a, b = plain_load(words, at), plain_load(words, at + _1)
-    return a, b, plain_load(words, at + np.uint64(2)), plain_load(words, at + np.uint64(3))
-
-
-@kernel(inner=True)
-def _put_four(words, at, a, b, c, d):
-    plain_store(words, at, a)
-    plain_store(words, at + _1, b)
-    plain_store(words, at + np.uint64(2), c)
-    plain_store(words, at + np.uint64(3), d)
 
 
 def _base(apart):

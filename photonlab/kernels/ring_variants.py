@@ -21,6 +21,7 @@ from photonlab.machine.atomics import load_acquire, plain_load, plain_store, sto
 from photonlab.machine.choice import by_type
 from photonlab.machine.jit import kernel
 from photonlab.machine.libc import address_of
+from photonlab.machine.lines import count_line, sum_line
 
 _0, _1, _SEVEN, _EIGHT = (np.uint64(n) for n in (0, 1, 7, 8))
 
@@ -88,8 +89,7 @@ def accept(queue, count):
 def write(words, at, count, value):
     """Write the message of a value, `count` words, to ``words[at:]``; a line, or one less a word, without a loop."""
     if count == _EIGHT:
-        for j in range(8):
-            plain_store(words, at + np.uint64(j), value + np.uint64(j))
+        count_line(words, at, value)
     elif count == _SEVEN:
         for j in range(7):
             plain_store(words, at + np.uint64(j), value + np.uint64(j))
@@ -103,8 +103,7 @@ def read(words, at, count):
     """Return the sum of the `count` words of a message."""
     total = _0
     if count == _EIGHT:
-        for j in range(8):
-            total += plain_load(words, at + np.uint64(j))
+        total = sum_line(words, at)
     elif count == _SEVEN:
         for j in range(7):
             total += plain_load(words, at + np.uint64(j))
