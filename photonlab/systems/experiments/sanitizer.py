@@ -106,7 +106,7 @@ def run(name, messages) -> Run:
     # the child's own decisions: nothing of TSAN_OPTIONS or of another preloaded library
     environment = os.environ | {
         sanitizer.VARIABLE: "1",
-        "TSAN_OPTIONS": f"exitcode={_FOUND} halt_on_error=0 log_path=stderr color=never",
+        "TSAN_OPTIONS": f"exitcode={_FOUND} halt_on_error=0 atexit_sleep_ms=0 log_path=stderr color=never",
     }
     environment.pop("LD_PRELOAD", None)
     command = [sys.executable, "-c", _LAUNCH, str(library), "-m", _WORKER, name, str(messages)]
