@@ -50,6 +50,8 @@ _BATCH = np.uint64(BATCH)
 _COLD = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # called now and then, by kernels only
 _B, _H, _M, _N, _O, _P, _Q, _R, _S, _T, _h = (np.uint64(ord(c)) for c in "BHMNOPQRSTh")
 
+NEVER = np.uint64(1 << 40)  # the key of no order: worse than that of an empty side
+
 # How a call ended, beside what framing says
 FULL = np.uint64(3)
 
@@ -217,17 +219,28 @@ def apply(feed, data, at, what, entry):
     """Apply one message of known class, given where its type byte and its reference's index entry stand.
 
     What takes an order away and what brings one each stand here once: a replace is the one and then the other.
+
+    Returns
+    -------
+    side, old_key, new_key : uint64
+        The book side; the key of the level that it took from, and that at which it brought an order, or `NEVER`.
+    best : bool
+        Whether it took from the best level.
+    pushed : uint64
+        The side + 1 of an order that went because its reference was used anew, or 0.
     """
     book = feed.book
-    was_crossed = False
+    was_crossed, old_key, best, pushed = False, NEVER, False, _0
     if what - EXECUTE <= REPLACE - EXECUTE:
         reference = load_be64(data, at + REFERENCE)
         node = order_indices.node_at(book.index, entry, reference)
         level = books.level_of(book, node)
         if level == _0:
             feed.unknown_reference[load_u8(data, at)] += _1
-            return
+            return _0, NEVER, NEVER, False, _0
         side = np.uint64(book.words[books.word_at(level) + books.SIDE])
+        old_key = np.uint64(book.words[books.word_at(level) + books.KEY])
+        best = book.tree.sides[price_tree.side_at(side) + price_tree.BEST_LEVEL] == level
         if what < DELETE:
             shares = load_be32(data, at + TAKEN_SHARES)
             open_shares = np.uint64(book.words[books.word_at(node) + books.SHARES])
@@ -235,13 +248,13 @@ def apply(feed, data, at, what, entry):
                 feed.volume[side >> _1] += min(shares, open_shares)
             if shares < open_shares:
                 books.reduce_order(book, node, level, shares)
-                return
+                return side, old_key, NEVER, best, _0
             feed.anomalies[OVER_FILL] += np.uint64(shares > open_shares)
         elif what == REPLACE:
             was_crossed = books.crossed(book, side)
         books.remove_order(book, entry, node, level, reference)
         if what != REPLACE:
-            return
+            return side, old_key, NEVER, best, _0
         reference = load_be64(data, at + NEW_REFERENCE)
         shares, price = load_be32(data, at + NEW_SHARES), load_be32(data, at + NEW_PRICE)
         entry = order_indices.entry_of(book.index, reference)
@@ -251,17 +264,18 @@ def apply(feed, data, at, what, entry):
         side = side_of(data, at)
         if letter != _B and letter != _S:
             feed.anomalies[BAD_SIDE] += _1
-            return
+            return _0, NEVER, NEVER, False, _0
         if book.tree.sides[price_tree.side_at(side) + price_tree.NAME] == _0:
             _name(feed.names, book.tree.sides, data, at, side)
         shares, price = load_be32(data, at + ADDED_SHARES), load_be32(data, at + ADDED_PRICE)
     else:
         if what == OTHER:
             _other(feed.volume, feed.trading, feed.names, feed.session, data, at)
-        return
+        return _0, NEVER, NEVER, False, _0
 
     node = order_indices.node_at(book.index, entry, reference)
     if books.level_of(book, node) != _0:  # the exchange's last word stands
+        pushed = np.uint64(book.words[books.word_at(books.level_of(book, node)) + books.SIDE]) + _1
         was_crossed = was_crossed or books.crossed(book, side)
         feed.anomalies[DUPLICATE_REFERENCE] += _1
         _remove(book, entry, node, reference)
@@ -275,6 +289,7 @@ def apply(feed, data, at, what, entry):
         if old >= price_tree.NO_KEY or old + other >= price_tree.NO_KEY:
             continuous = feed.session[MARKET_HOURS] != _0 and feed.trading[side >> _1] == _CONTINUOUS
             feed.anomalies[CROSSED if continuous else CROSSED_OUTSIDE_TRADING] += _1
+    return side, old_key, books.key_of(side, price), best, pushed
 
 
 @kernel(**_COLD)

@@ -58,7 +58,7 @@ def took(rows, kept, data, at, what, node, side, price, held, number):
 
 
 @kernel(**_COLD)
-def pushed(rows, kept, data, at, node, reference, side, price, held, number):
+def pushed(rows, kept, data, at, node, reference, side, price, number):
     """Write the row of an order whose reference is used anew while it is live."""
     write(rows, kept, node, reference, side, price, load_u8(data, at), number, load_be48(data, at + _TIME))
 

@@ -12,6 +12,7 @@ import numpy as np
 from photonlab.kernels import book as books
 from photonlab.kernels import order_indices, price_tree
 from photonlab.machine.bits import (
+    load_be16,
     load_be32,
     load_be48,
     load_be64,
@@ -25,7 +26,7 @@ from photonlab.machine.jit import kernel
 from photonlab.machine.memory import huge_array
 from photonlab.systems import batch as batches
 from photonlab.systems.batch import ADD, CLASS_SHIFT, EXECUTE, EXECUTE_AT, MORE, OFFSET, OTHER, REPLACE
-from photonlab.systems.message_loop import FULL, LOCATES, apply
+from photonlab.systems.message_loop import FULL, LOCATES, NEVER, apply
 from photonlab.systems.tables import ladder, lives
 from photonlab.systems.tables.columns import BBO, BROKEN, DEPTH, ORDERS, TRADES, Rows
 
@@ -33,7 +34,6 @@ _0, _1, _2, _3, _8 = (np.uint64(i) for i in (0, 1, 2, 3, 8))
 _BATCH = np.uint64(batches.BATCH)
 _MASK32 = np.uint64(0xFFFFFFFF)
 _TIME, _TIME_END = np.uint64(5), np.uint64(11)
-NEVER = np.uint64(1 << 40)  # the key of no order: worse than that of an empty side
 _B, _N, _P, _Q, _S = (np.uint64(ord(c)) for c in "BNPQS")
 _COLD = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -127,6 +127,7 @@ def record(feed, out, data, begin, end):
     """
     batch, book, state = feed.batch, feed.book, out.state
     at, outcome = begin, MORE
+    flags, sifted = state[FLAGS], state[SIFTED] != _0
     while True:
         if state[DONE] == state[COUNT]:
             if not books.room(book, _BATCH):
@@ -149,16 +150,16 @@ def record(feed, out, data, begin, end):
             if out.rows.full[_0] != _0:
                 state[DONE] = i
                 return at, ROWS_FULL
-            gridded = state[FLAGS] & WANTS_GRID != _0 and offset + _TIME_END <= end
+            gridded = flags & WANTS_GRID != _0 and offset + _TIME_END <= end
             if gridded and load_be48(data, offset + _TIME) >= state[GRID]:
                 state[DONE] = i
                 return at, GRID_POINT
             if order_indices.changes_of(book.index) != changes:
                 entry = batches.entry_at(book.index, data, offset, end)
             number = state[BASE] + i
-            if state[SIFTED] != _0:
+            if sifted:
                 number = out.numbers[number]
-            _observe(feed, out, data, offset, message >> CLASS_SHIFT, entry, number)
+            _observe(feed, out, flags, data, offset, message >> CLASS_SHIFT, entry, number)
             i += _1
         state[DONE] = count
         if count == _0 or outcome != MORE:
@@ -169,75 +170,76 @@ def record(feed, out, data, begin, end):
 
 
 @kernel(inner=True)
-def _observe(feed, out, data, at, what, entry, number):
+def _observe(feed, out, flags, data, at, what, entry, number):
     """Apply a message, and write what came of it."""
-    book, flags = feed.book, out.state[FLAGS]
-    sides, words, index = book.tree.sides, book.words, book.index
-    side, old_key, new_key, pushed, reference, mpid = _0, NEVER, NEVER, _0, _0, _0
-    if what - EXECUTE <= REPLACE - EXECUTE:
-        node = order_indices.node_at(index, entry, load_be64(data, at + batches.REFERENCE))
-        level = books.level_of(book, node)
-        if level != _0:
-            side = np.uint64(words[books.word_at(level) + books.SIDE])
-            old_key = np.uint64(words[books.word_at(level) + books.KEY])
-            held = np.uint64(words[books.word_at(node) + books.SHARES])
-            if what <= EXECUTE_AT and flags & WANTS_TRADES != _0:
-                _execution(out.rows, data, at, what, side, books.key_of(side, old_key), held, number)
-            if flags & WANTS_ORDERS != _0:
-                mpid = out.lives[node * lives.WORDS + lives.MPID]
-                lives.took(out.rows, out.lives, data, at, what, node, side, books.key_of(side, old_key), held, number)
-            if what == REPLACE:
-                new_key = books.key_of(side, load_be32(data, at + batches.NEW_PRICE))
-                reference = load_be64(data, at + batches.NEW_REFERENCE)
-    elif what == ADD:
-        letter = load_u8(data, at + batches.SIDE)
-        if letter in (_B, _S):
-            side = batches.side_of(data, at)
-            new_key = books.key_of(side, load_be32(data, at + batches.ADDED_PRICE))
-            reference = load_be64(data, at + batches.REFERENCE)
-            out.state[TOP] = max(out.state[TOP], side >> _1)
-    elif what == OTHER and flags & WANTS_TRADES != _0:
-        _other_trade(out.rows, data, at, number)
-    if new_key != NEVER:
-        if what == REPLACE:
-            entry_new = order_indices.entry_of(index, reference)
-        else:
-            entry_new = entry
-        node = order_indices.node_at(index, entry_new, reference)
-        level = books.level_of(book, node)
-        if level != _0 and (what == ADD or reference != load_be64(data, at + batches.REFERENCE)):
-            pushed = np.uint64(words[books.word_at(level) + books.SIDE]) + _1  # its reference is used anew
-            if flags & WANTS_ORDERS != _0:
-                key, held = np.uint64(words[books.word_at(level) + books.KEY]), books.word_at(node) + books.SHARES
-                lives.pushed(
-                    out.rows, out.lives, data, at, node, reference, pushed - _1, books.key_of(pushed - _1, key),
-                    np.uint64(words[held]), number,
-                )  # fmt: skip
-    best, levels = sides[price_tree.side_at(side) + price_tree.BEST_KEY], book.tally[books.LEVELS]
+    book = feed.book
+    if flags & WANTS_TRADES != _0:
+        if what - EXECUTE <= EXECUTE_AT - EXECUTE:
+            _execution(book.words, book.index, out.rows, data, at, what, entry, number)
+        elif what == OTHER:
+            _other_trade(out.rows, data, at, number)
+    mpid = _0
+    if flags & WANTS_ORDERS != _0:
+        mpid = _ends(book.words, book.index, out.rows, out.lives, data, at, what, entry, number)
+    if flags & WANTS_GRID != _0 and what == ADD:
+        out.state[TOP] = max(out.state[TOP], load_be16(data, at + _1))
+    levels = book.tally[books.LEVELS]
 
-    apply(feed, data, at, what, entry)
+    side, old_key, new_key, was_best, pushed = apply(feed, data, at, what, entry)
 
-    if old_key == NEVER and new_key == NEVER:
-        return
     if flags & WANTS_ORDERS != _0 and new_key != NEVER:
-        node = order_indices.node_at(index, order_indices.entry_of(index, reference), reference)
+        reference = load_be64(data, at + (batches.NEW_REFERENCE if what == REPLACE else batches.REFERENCE))
+        node = order_indices.node_at(book.index, order_indices.entry_of(book.index, reference), reference)
         lives.came(out.lives, data, at, what, node, mpid, number)
-    touched = old_key <= best or new_key <= sides[price_tree.side_at(side) + price_tree.BEST_KEY]
-    if flags & WANTS_BBO != _0 and (touched or pushed != _0):
+    if flags & WANTS_BBO != _0:
         if pushed != _0 and pushed - _1 >> _1 != side >> _1:
             _touch(book, out.rows, out.touch, data, at, pushed - _1 >> _1, number)
-        _touch(book, out.rows, out.touch, data, at, side >> _1, number)
-    if flags & WANTS_DEPTH != _0:
+        if was_best or new_key <= book.tree.sides[price_tree.side_at(side) + price_tree.BEST_KEY] or pushed != _0:
+            _touch(book, out.rows, out.touch, data, at, side >> _1, number)
+    if flags & WANTS_DEPTH != _0 and (old_key != NEVER or new_key != NEVER):
         anew = what == REPLACE or levels != book.tally[books.LEVELS] or pushed != _0
         changed = ladder.update(book, out.ladder, out.state[LEVELS], side, min(old_key, new_key), anew)
         if pushed != _0:
-            other = ladder.update(book, out.ladder, out.state[LEVELS], pushed - _1, _0, True)
+            other = ladder.fill(book, out.ladder, out.state[LEVELS], pushed - _1, pushed - _1, _0)
             if pushed - _1 >> _1 == side >> _1:
                 changed = changed or other
             elif other:
                 _depth(out.rows, out.ladder, out.state[LEVELS], data, at, pushed - _1 >> _1, number)
         if changed:
             _depth(out.rows, out.ladder, out.state[LEVELS], data, at, side >> _1, number)
+
+
+@kernel(**_COLD)
+def _ends(words, index, rows, kept, data, at, what, entry, number):
+    """Note what a message takes from an order; return the attribution that a replacement inherits."""
+    mpid, reference = _0, _0
+    if what - EXECUTE <= REPLACE - EXECUTE:
+        old = load_be64(data, at + batches.REFERENCE)
+        node = order_indices.node_at(index, entry, old)
+        level = np.uint64(words[books.word_at(node) + books.LEVEL])
+        if level == _0:
+            return mpid
+        mpid = kept[node * lives.WORDS + lives.MPID]
+        held = np.uint64(words[books.word_at(node) + books.SHARES])
+        side = np.uint64(words[books.word_at(level) + books.SIDE])
+        price = books.key_of(side, np.uint64(words[books.word_at(level) + books.KEY]))
+        lives.took(rows, kept, data, at, what, node, side, price, held, number)
+        if what != REPLACE:
+            return mpid
+        reference = load_be64(data, at + batches.NEW_REFERENCE)
+        if reference == old:
+            return mpid
+    elif what == ADD and load_u8(data, at + batches.SIDE) in (_B, _S):
+        reference = load_be64(data, at + batches.REFERENCE)
+    else:
+        return mpid
+    node = order_indices.node_at(index, order_indices.entry_of(index, reference), reference)
+    level = np.uint64(words[books.word_at(node) + books.LEVEL])
+    if level != _0:  # its reference is used anew
+        side = np.uint64(words[books.word_at(level) + books.SIDE])
+        price = books.key_of(side, np.uint64(words[books.word_at(level) + books.KEY]))
+        lives.pushed(rows, kept, data, at, node, reference, side, price, number)
+    return mpid
 
 
 @kernel(inner=True)
@@ -283,13 +285,20 @@ def _depth(rows, ladders, levels, data, at, locate, number):
 
 
 @kernel(**_COLD)
-def _execution(rows, data, at, what, side, price, held, number):
-    printable, shares = _1, min(load_be32(data, at + batches.TAKEN_SHARES), held)
+def _execution(words, index, rows, data, at, what, entry, number):
+    """E and C, of orders that are there."""
+    reference = load_be64(data, at + batches.REFERENCE)
+    node = books.word_at(order_indices.node_at(index, entry, reference))
+    if words[node + books.LEVEL] == 0:
+        return
+    level = books.word_at(np.uint64(words[node + books.LEVEL]))
+    side = np.uint64(words[level + books.SIDE])
+    price, printable = books.key_of(side, np.uint64(words[level + books.KEY])), _1
+    shares = min(load_be32(data, at + batches.TAKEN_SHARES), np.uint64(words[node + books.SHARES]))
     if what == EXECUTE_AT:
         price = load_be32(data, at + np.uint64(32))
         printable = np.uint64(load_u8(data, at + batches.PRINTABLE) != _N)
-    letter = _B if side & _1 == _0 else _S
-    reference, match = load_be64(data, at + batches.REFERENCE), load_be64(data, at + np.uint64(23))
+    letter, match = _B if side & _1 == _0 else _S, load_be64(data, at + np.uint64(23))
     _trade(rows, data, at, side >> _1, letter, price, shares, match, reference, printable, np.uint64(32), number)
 
 
