@@ -226,7 +226,7 @@ def test_with_bounds_checks_a_word_beyond_the_array_or_unaligned_is_an_error():
         "import numpy as np\n"
         "from photonlab.machine import atomics\n"
         "from photonlab.machine.jit import kernel\n"
-        "@kernel(cache=False, _nrt=True)\n"
+        "@kernel(cache=False)\n"
         "def swap(words, at):\n"
         "    return atomics.compare_and_swap_acq_rel(words, at, np.uint64(0), np.uint64(1))\n"
         "for at in (3, 4, -1):\n"
