@@ -51,6 +51,7 @@ from photonlab.systems.experiments import (
     ring_loops,
     ring_stress,
     sanitized_loops,
+    store_buffering,
     touch,
 )
 from tests import mold_drivers
@@ -144,6 +145,7 @@ def use_ring():
     one, buffers = ring.make_ring(8), np.zeros((2, sanitized_loops.BATCH * 8), np.uint64)
     sanitized_loops.produce(one, buffers[0], np.uint64(4))
     assert sanitized_loops.consume(one, buffers[1], np.uint64(4)) == 0
+    store_buffering.store_and_look(words, np.uint64(0), True, flags, np.zeros(8, np.uint8))
 
 
 def use_bitmap():
