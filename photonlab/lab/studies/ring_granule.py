@@ -194,7 +194,7 @@ def chart(found, says):
     lows, highs = [row["low"] or row["value"] for row in rows], [row["high"] or row["value"] for row in rows]
     axes.fill_between(at, lows, highs, color=COLOURS[0], alpha=0.2, linewidth=0)
     for size in sorted({one.size for one in says if one.size}):
-        who = " and ".join(one.who for one in says if one.size == size)
+        who = ",\n".join(one.who for one in says if one.size == size)
         axes.axvline(size, color=MUTED, linestyle=(0, (4, 3)))
         axes.annotate(f"{size}: {who}", (size, 0.02), xycoords=("data", "axes fraction"), xytext=(4, 2),
                       textcoords="offset points", color=MUTED, fontsize=9)  # fmt: skip

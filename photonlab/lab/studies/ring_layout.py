@@ -107,7 +107,7 @@ def padding_chart(found):
     axes.axvline(1, color=MUTED, linestyle=(0, (4, 3)))
     axes.set_yticks(range(len(bars)), [f"{work}, {kind}" for kind, work, _ in bars], fontsize=8.5)
     axes.invert_yaxis()
-    axes.set_xlabel("time with one line over time with own lines (right of 1: own lines win)")
+    axes.set_xlabel("one line / own lines")
     axes.set_ylabel("work and ring")
     return fig
 

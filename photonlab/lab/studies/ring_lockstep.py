@@ -137,7 +137,7 @@ def chart(found):
     fig, axes = plt.subplots(figsize=(5.8, 3.8))
     shown = {name: found.counts[name] for name in (LINE, SEQUENCED, RING)}
     top = max(_upper(counts) for counts in shown.values())
-    width = max(top // 60, 1)
+    width = max(top // 60, round(clock.floor().granularity_ticks))  # narrower bins would show the clock's steps
     for colour, (name, counts) in zip(COLOURS, shown.items(), strict=False):
         buckets = counts.buckets[: top // width * width].reshape(-1, width).sum(axis=1)
         axes.stairs(100 * buckets / counts.totals[1], np.arange(buckets.size + 1) * width, color=colour, label=name,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from photonlab.kernels.ring_variants import MAKERS
 from photonlab.lab.judge import claims
@@ -218,12 +219,15 @@ def stream_chart(found, handed):
     )
     panels[0].axhline(found.across.ns(ONE), color=MUTED, linestyle=":", label="push and pop on one thread")
     panels[0].set_ylabel("ns a message, streaming")
-    panels[0].legend(loc="lower left")
+    panels[0].legend(loc="center right", bbox_to_anchor=(1, 0.7))
     _line(panels[1], handed.batches, [handed.time(batch) for batch in handed.batches], COLOURS[1])
     panels[1].set_ylabel("ns until a batch is read")
     for panel in panels:
         panel.set_xscale("log", base=2)
         panel.set_yscale("log")
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        panel.yaxis.set_minor_formatter(NullFormatter())
     panels[1].set_xticks(batches, [str(batch) for batch in batches])
     panels[1].set_xlabel("messages of 64 bytes in a batch")
     return fig
