@@ -66,8 +66,8 @@ class CallingReplayer(Replayer):
         called = FunctionType(signature)
         feed, told = numba.typeof(self.feed_state), numba.typeof(self.calls)
         span = (types.uint8[::1], types.uint64, types.uint64)
-        self._loop = called_loop.replay.compile((feed, told, called, called, called, kept, *span))
-        self._finish = called_loop.finish.compile((feed, told, called, kept))
+        self._loop = entry_point(called_loop.replay, (feed, told, called, called, called, kept, *span))
+        self._finish = entry_point(called_loop.finish, (feed, told, called, kept))
 
     def _apply(self, data, begin, end):
         return self._loop(self.feed_state, self.calls, *self._functions, self.state, data, begin, end)
@@ -76,6 +76,12 @@ class CallingReplayer(Replayer):
         """See `Replayer.close`; the calls up to the time of the last message are made first."""
         super().close()
         self._finish(self.feed_state, self.calls, self._functions[2], self.state)
+
+
+def entry_point(dispatcher, arguments):
+    """Return what runs a dispatcher's code for arguments of these types; compiled only if it is not there yet."""
+    there = dispatcher.overloads.get(arguments)
+    return dispatcher.compile(arguments) if there is None else there.entry_point
 
 
 def compiled(function, name, signature):
@@ -100,7 +106,7 @@ def compiled(function, name, signature):
             raise UserError(f"{name} must be a function, not {type(function).__name__}")
         function = numba.njit(function)
     try:
-        function.compile(signature.args)
+        entry_point(function, signature.args)
     except (NumbaError, TypeError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise UserError(

@@ -1,0 +1,157 @@
+"""One day on one core and on several: the same result, and how much sooner."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from photonlab.lab.measure import timing
+from photonlab.lab.measure.comparison import Comparison
+from photonlab.machine import system
+from photonlab.systems.replayer import Replayer
+from photonlab.systems.sharded import Shards
+
+ONE = "1 core"
+CHUNK = 1 << 20
+
+
+class Pass:
+    """A replay of a day by chunks, with books made before it is timed."""
+
+    def __init__(self, data, make):
+        self.data, self.make, self.replayer = data, make, None
+        self.prepare()
+
+    def prepare(self):
+        """Begin anew."""
+        self.replayer = None
+        self.replayer = self.make()
+        self.replayer.feed(b"")
+
+    def __call__(self):
+        """Replay to the end; return the messages."""
+        for begin in range(0, self.data.size, CHUNK):
+            self.replayer.feed(self.data[begin : begin + CHUNK])
+        self.replayer.close()
+        return self.replayer.messages
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was measured.
+
+    Attributes
+    ----------
+    day : photonlab.lab.studies.day.Day
+    cores : int
+    comparison : Comparison or None
+        ns a message; None where there are not so many cores.
+    parts : list of float
+        By core, its share of the live orders.
+    why_not : str
+        Why it was not measured.
+    """
+
+    day: object
+    cores: int
+    comparison: Comparison | None
+    parts: list
+    why_not: str
+
+    @property
+    def several(self) -> str:
+        """Name of the variant on several cores."""
+        return f"{self.cores} cores"
+
+    @property
+    def note(self) -> str:
+        """How undisturbed it was, or why it was not measured."""
+        return self.why_not or self.comparison.note
+
+    def rows(self) -> list[dict]:
+        """Arguments of `record`."""
+        row = {"statistic": "replay time", "variant": f"{ONE} / {self.several}"}
+        why = self.why_not or self.day.too_short
+        return [
+            row | ({"value": None, "unit": "×", "note": why} if why else self.comparison.ratio(ONE, self.several).row)
+        ]
+
+
+def measure(day, cores, rounds) -> Found:
+    """Replay a day on one core and on several, in turn.
+
+    Parameters
+    ----------
+    day : photonlab.lab.studies.day.Day
+    cores, rounds : int
+
+    Raises
+    ------
+    ChecksumError
+        If the results differ.
+    """
+    there = len(system.allowed_cpus())
+    if there < cores:
+        return Found(day, cores, None, [], f"this process may use {there} cores, {cores} are asked for")
+    passes = {ONE: Pass(day.data, Replayer), f"{cores} cores": Pass(day.data, lambda: Shards(cores))}
+    compared = timing.compare(
+        passes, rounds=rounds, ops=day.messages, setup={name: one.prepare for name, one in passes.items()},
+        retakes=rounds // 2,
+    )  # fmt: skip
+    checksums = {name: one.replayer.checksum() for name, one in passes.items()}
+    if len(set(checksums.values())) > 1:
+        raise timing.ChecksumError(f"the cores changed the result: {checksums}")
+    shared = passes[f"{cores} cores"].replayer
+    live = np.array([part.live_orders for part in shared.parts], float)
+    return Found(day, cores, compared, (live / max(live.sum(), 1)).tolist(), "")
+
+
+def table(found):
+    """Lay out the replays.
+
+    Parameters
+    ----------
+    found : Found
+
+    Returns
+    -------
+    DataFrame
+    """
+    if found.why_not:
+        return pd.DataFrame([{"replay": found.several, "M msg/s": None, "note": found.why_not}])
+    rows = []
+    for name in found.comparison.variants:
+        ratio = found.comparison.ratio(ONE, name)
+        rows.append(
+            {
+                "replay": name,
+                "M msg/s": 1e3 / found.comparison.reading(name).ns,
+                "times as fast": ratio.value,
+                "95 %": f"{ratio.low:.2f}–{ratio.high:.2f}",
+                "live orders by core [%]": ", ".join(f"{100 * part:.0f}" for part in found.parts)
+                if name != ONE
+                else "",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def sentence(found):
+    """Say how much sooner several cores are done.
+
+    Parameters
+    ----------
+    found : Found
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    if found.why_not or found.day.too_short:
+        return f"Not measured: {found.why_not or found.day.too_short}."
+    ratio = found.comparison.ratio(ONE, found.several)
+    return (
+        f"On {found.several} the day is replayed **{ratio.value:.2f}** times as fast as on one ({ratio.low:.2f} to "
+        f"{ratio.high:.2f}), to the same books and counters."
+    )
