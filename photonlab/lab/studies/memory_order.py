@@ -74,7 +74,7 @@ def update_table() -> pd.DataFrame:
                     "target": name,
                     "operation": operation,
                     "relaxed (fence: release)": weakest,
-                    _BETWEEN: between,
+                    "acquire and release": between,
                     "sequentially consistent": strongest,
                 }
             )
@@ -126,4 +126,4 @@ def _told(name, operation):
 
 
 def _text(name, operation, order):
-    return "; ".join(instructions(_TARGETS[name], operation, order)) or "–"
+    return "; ".join(instructions(_TARGETS[name], operation, order)) or "none"
