@@ -1,11 +1,13 @@
 """The C library's allocator as kernels and Python see it."""
 
+import errno
 import platform
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from numba.core import types
 
 from photonlab import paths
 from photonlab.machine import libc
@@ -61,3 +63,15 @@ def test_settings_are_taken_in_a_process_of_their_own():
 def test_without_glibc_nothing_is_set(monkeypatch):
     monkeypatch.setattr(libc, "provider", lambda: libc.Provider("elsewhere", ""))
     assert not libc.set_option("M_TOP_PAD", 0) and not libc.trim()
+
+
+_close = types.ExternalFunction("close", types.int32(types.int32))
+
+
+@kernel(cache=False)
+def why_not_closed(number):
+    return _close(number), libc.errno()
+
+
+def test_errno_says_why_a_call_failed():
+    assert why_not_closed(types.int32.cast_python_value(-1)) == (-1, errno.EBADF)

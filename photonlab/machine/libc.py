@@ -1,4 +1,4 @@
-"""The C library's allocator: in kernels by its symbols (which can be cached), outside what may be asked and set.
+"""The C library in kernels, by its symbols (which can be cached): its allocator, and the errno of its calls.
 
 A kernel calls whatever `malloc` the process has: the C library's, or that of an allocator preloaded into it. Blocks are
 addresses as uint64; `word_at` and `set_word_at` reach into them.
@@ -24,6 +24,9 @@ malloc_usable_size = types.ExternalFunction(
     "malloc_size" if platform.system() == "Darwin" else "malloc_usable_size", types.uint64(types.uint64)
 )
 _getrusage = types.ExternalFunction("getrusage", types.int32(types.int32, types.uint64))
+_errno_location = types.ExternalFunction(
+    "__error" if platform.system() == "Darwin" else "__errno_location", types.uint64()
+)
 _sbrk = types.ExternalFunction("sbrk", types.uint64(types.int64))
 
 _WHO = 1 if platform.system() == "Linux" else 0  # RUSAGE_THREAD, else RUSAGE_SELF
@@ -55,6 +58,24 @@ def set_word_at(typingctx, address, value):
         return context.get_dummy_value()
 
     return types.void(types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def half_word_at(typingctx, address):
+    """Return the 32-bit word at an address, as uint64. Nothing checks the address."""
+
+    def codegen(context, builder, signature, args):
+        half = ir.IntType(32)
+        value = builder.load(builder.inttoptr(args[0], half.as_pointer()), align=1)
+        return builder.zext(value, ir.IntType(64))
+
+    return types.uint64(types.uint64), codegen
+
+
+@kernel(inner=True)
+def errno():
+    """Return why this thread's last call that failed did so, as uint64; to be asked right after the call."""
+    return half_word_at(_errno_location())
 
 
 @kernel(inner=True)
