@@ -129,7 +129,7 @@ def test_the_rows_are_those_that_the_verdict_wants(found):
     rows = {(row["statistic"], row["variant"], row["unit"]): row["value"] for row in sanitized.rows()}
     assert set(judging.wanted(claims.by_id()["S11"])) <= set(rows)
     assert rows["warnings", "correct ring", "1"] == 0 and rows["weakened ring caught", "", "1"] == 1
-    assert "nothing to report" in study.sentence(sanitized) and "5 flaws 5 are caught" in study.sentence(sanitized)
+    assert "nothing to report" in study.sentence(sanitized) and "Flaws caught: 5 of 5." in study.sentence(sanitized)
     assert study.table(sanitized)["ring"].tolist() == [ring_flaws.SOUND, *ring_flaws.FLAWS]
 
 

@@ -108,11 +108,11 @@ def sentence(found) -> str:
     caught, missed = [run for run in ran if run.races], [run.name for run in ran if not run.races]
     if not ran:
         return clean + " No flaw was tried."
-    arrived = [run for run in caught if not run.wrong]
-    says = f" Of {len(ran)} flaws {len(caught)} are caught" + (f", not {', '.join(missed)}" if missed else "") + "."
+    says = f" Flaws caught: {len(caught)} of {len(ran)}" + (f", not {', '.join(missed)}." if missed else ".")
+    arrived = [run.name for run in caught if not run.wrong]
     harmless = (
-        f" In {len(arrived)} of those caught every word arrived as it was written nevertheless: a test that only looks "
-        "at what arrives, on this processor, would pass them."
+        f" Yet with {', '.join(arrived)} every word arrived as it was written: a test that only looks at what arrives, "
+        "on this processor, would see nothing."
         if arrived
         else ""
     )
