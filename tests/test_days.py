@@ -140,6 +140,28 @@ def die(pipe):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def test_tables_of_days_and_of_shards(folder, tmp_path):
+    day = folder / "02302019.NASDAQ_ITCH50"
+    whole = days.run(day, tmp_path / "whole", workers=1, bbo=True, messages="AD")
+    parts = days.run(day, tmp_path / "parts", workers=2, shards=2, bbo=True, messages="AD")
+    assert list(whole["status"]) == ["done"] and list(parts["name"]) == ["02302019.1-of-2", "02302019.2-of-2"]
+    (one,) = [pd.read_parquet(path) for path in (tmp_path / "whole").rglob("bbo.parquet")]
+    both = pd.concat([pd.read_parquet(path) for path in (tmp_path / "parts").rglob("bbo.parquet")])
+    assert len(one) == len(both) > 100
+    key = ["sequence", "symbol"]
+    columns = ["bid", "bid_shares", "ask", "ask_shares"]
+    left, right = (frame.astype({"symbol": str}).sort_values(key).set_index(key)[columns] for frame in (one, both))
+    pd.testing.assert_frame_equal(left, right)
+    assert days.run(day, tmp_path / "whole", workers=1, bbo=True, messages="AD").status[0] == "done before"
+    assert days.run(day, tmp_path / "whole", workers=1, bbo=True).status[0] == "done", "other tables, done again"
+
+
+def test_shards_without_tables(folder, tmp_path):
+    frame = days.run(folder / "03302019.NASDAQ_ITCH50", tmp_path, workers=2, shards=3)
+    alone = photonlab.replay(folder / "03302019.NASDAQ_ITCH50")
+    assert frame["live_orders"].sum() == alone.live_orders and set(frame["messages"]) == {alone.messages}
+
+
 def test_two_runs_at_a_time_are_refused(folder, tmp_path):
     with many._alone(tmp_path), pytest.raises(UserError, match="another run is working on it"):
         days.run(folder, tmp_path)

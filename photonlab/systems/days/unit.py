@@ -17,6 +17,10 @@ from importlib import metadata
 from pathlib import Path
 
 from photonlab.errors import UserError
+from photonlab.systems.inputs import Input
+from photonlab.systems.replay import Replay, feed_all
+from photonlab.systems.replayer import Replayer
+from photonlab.systems.sharded import Shard
 
 MARKER = "day.json"
 UNFINISHED = ".unfinished-"
@@ -205,9 +209,15 @@ def attempt(fields, out, number):
 
 
 def _work(unit, place):
-    from photonlab.systems.replay import replay
+    """Do the work, into an empty folder; return the summary."""
+    shard = (unit.shard, unit.shards) if unit.shards > 1 else None
+    if unit.options:
+        from photonlab.systems.tables.make import tables
 
-    return replay(unit.path).summary()
+        return tables(unit.path, out=place, shard=shard, **unit.options).summary
+    with Input(unit.path) as source:
+        replayer = Shard(*shard, name=source.name) if shard else Replayer(name=source.name)
+        return Replay(replayer, feed_all(replayer, source)).summary()
 
 
 def _settle(place, final):
