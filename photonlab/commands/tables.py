@@ -36,7 +36,7 @@ def add(commands):
     tables.add_argument("--symbols", type=symbols, help="these only, for example AAPL,MSFT")
     tables.add_argument("--date", metavar="DAY", help="such as 2019-12-30 (default: as the file's name has it)")
     tables.add_argument("--prices", default="integer", help="integer (units of 0.0001), decimal or float")
-    tables.add_argument("--compression", default="zstd", help="zstd, lz4, snappy or none (default: zstd)")
+    tables.add_argument("--compression", default="lz4", help="lz4, zstd, snappy or none (default: lz4)")
     tables.add_argument("--salvage", action="store_true", help="of a damaged file, take what stands before the damage")
     add_progress(tables)
     tables.set_defaults(run=_run)

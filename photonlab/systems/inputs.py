@@ -105,8 +105,8 @@ class Input:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the stored bytes up to where they were read, or an empty string."""
-        return self._raw.hash.hexdigest() if self._raw.hash is not None else ""
+        """SHA-256 of the stored bytes up to where they were read, or an empty string. Ask when all is read."""
+        return self._raw.hasher.hexdigest() if self._raw.hasher is not None else ""
 
     def chunks(self):
         """Yield the messages in pieces of up to `CHUNK` bytes, as arrays of uint8 that are good until the next one.
@@ -116,11 +116,22 @@ class Input:
         OSError, UserError
             If it cannot be read on, or a capture is none. Damaged packing just ends it: see `damage`.
         """
-        if self.kind or self._raw.hash is not None:
+        if self.kind:
             yield from self._ahead()
             return
-        buffer = np.empty(CHUNK, np.uint8)
-        while count := self._stream.readinto(buffer):
+        stream, hasher = self._stream, self._raw.hasher
+        if hasher is None:
+            buffer = np.empty(CHUNK, np.uint8)
+            while count := stream.readinto(buffer):
+                yield buffer[:count]
+            return
+        for _ in range(_BUFFERS):
+            hasher.free.put(np.empty(CHUNK, np.uint8))
+        buffer = hasher.free.get()
+        count = stream.readinto(buffer)  # with the first bytes, which were looked at before
+        yield buffer[:count]
+        while count := self._raw.read_only(buffer := hasher.free.get()):
+            hasher.put(buffer[:count], buffer)
             yield buffer[:count]
 
     def _ahead(self):
@@ -164,6 +175,8 @@ class Input:
         return self
 
     def __exit__(self, *_):
+        if self._raw.hasher is not None:
+            self._raw.hasher.stop()
         if self._reader is None or not self._reader.is_alive():  # it may wait for a pipe
             self._raw.file.close()
 
@@ -213,18 +226,58 @@ class _Sniffed:
 
 
 class _Raw:
-    """The stored bytes, counted and hashed as they are read."""
+    """The stored bytes, counted and, if that is wanted, hashed."""
 
     def __init__(self, file, hashed):
         self.file, self.count = file, 0
-        self.hash = hashlib.sha256() if hashed else None
+        self.hasher = _Hasher() if hashed else None
 
     def readinto(self, buffer) -> int:
+        count = self.read_only(buffer)
+        if self.hasher is not None and count:
+            self.hasher.put(bytes(memoryview(buffer).cast("B")[:count]))
+        return count
+
+    def read_only(self, buffer) -> int:
+        """Read, and leave the hashing to the caller."""
         count = self.file.readinto(buffer) or 0
         self.count += count
-        if self.hash is not None and count:
-            self.hash.update(memoryview(buffer).cast("B")[:count])
         return count
+
+
+class _Hasher:
+    """A thread that takes the digest of what it is given, in that order."""
+
+    def __init__(self):
+        self._hash, self._given, self._done = hashlib.sha256(), queue.Queue(64), False
+        self.free = queue.SimpleQueue()  # buffers that are done with
+        self._thread = threading.Thread(target=self._run, name="photonlab-hash", daemon=True)
+        self._thread.start()
+
+    def put(self, data, buffer=None):
+        """Take bytes; put `buffer` with the free ones when that is done."""
+        self._given.put((data, buffer))
+
+    def hexdigest(self) -> str:
+        """Return the digest of all that was given."""
+        self.stop()
+        return self._hash.hexdigest()
+
+    def stop(self):
+        """End the thread."""
+        if not self._done:
+            self._done = True
+            self._given.put((None, None))
+            self._thread.join()
+
+    def _run(self):
+        while True:
+            data, buffer = self._given.get()
+            if data is None:
+                return
+            self._hash.update(data)
+            if buffer is not None:
+                self.free.put(buffer)
 
 
 class _Unpacker:

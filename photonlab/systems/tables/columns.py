@@ -127,14 +127,15 @@ _BROKEN = Layout("broken", (*_HEAD, Column("match_number", 8, "uint64")))
 
 
 def _depth(levels: int) -> Layout:
-    """Return the layout of depth snapshots; in memory the bids' prices come first, then their shares, then the asks."""
+    """Return the layout of depth: the bids' prices, then their shares, then the asks'.
+
+    A level that is not there is zero, and not missing: to mark what is missing would take Parquet half as long again.
+    """
     columns = list(_HEAD)
     for side in ("bid", "ask"):
         for what, width, kind in (("", 4, "price4"), ("_shares", 8, "int64")):
-            columns += [
-                Column(f"{side}{what}_{rank}", width, kind, (f"{side}s", rank)) for rank in range(1, levels + 1)
-            ]
-    return Layout("depth", (*columns, Column("bids", 1, "count"), Column("asks", 1, "count")))
+            columns += [Column(f"{side}{what}_{rank}", width, kind) for rank in range(1, levels + 1)]
+    return Layout("depth", tuple(columns))
 
 
 def book_layouts(levels: int = 1) -> tuple[Layout, ...]:

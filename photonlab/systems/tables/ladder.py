@@ -9,7 +9,7 @@ import numpy as np
 from photonlab.kernels import book as books
 from photonlab.kernels import book_views
 from photonlab.kernels.price_tree import NO_KEY
-from photonlab.machine.bits import store_le32, store_le64, store_u8
+from photonlab.machine.bits import store_le32, store_le64
 from photonlab.machine.jit import kernel
 
 _0, _1, _2, _3 = (np.uint64(i) for i in range(4))
@@ -79,13 +79,11 @@ def write(rows, ladders, levels, slot, row, column):
     """Write the ladders of two slots, the bids' and the asks', to a row of depth from `column` on."""
     memory, starts = rows.memory, rows.at
     for side in range(_2):
-        base, count = (slot + np.uint64(side)) * _3 * levels, _0
+        base = (slot + np.uint64(side)) * _3 * levels
         for k in range(levels):
             rank = np.uint64(k)
             turned = ladders[base + rank]
-            count += np.uint64(turned != _0)
             price = books.key_of(np.uint64(side), NO_KEY - turned) if turned != _0 else _0
             store_le32(memory, starts[column + rank] + (row << _2), price)
             store_le64(memory, starts[column + levels + rank] + (row << _3), ladders[base + levels + rank])
         column += _2 * levels
-        store_u8(memory, starts[column + (_1 - np.uint64(side)) * _2 * levels + np.uint64(side)] + row, count)

@@ -25,7 +25,7 @@ NAMED = {"imbalance": "I", "directory": "R", "halts": "Hh"}
 def tables(
     path, *, bbo=False, trades=False, depth=None, every=None, orders=False, messages=None, imbalance=False,
     directory=False, halts=False, bars=None, symbols=None, shard=None, out=None, date=None, prices="integer",
-    compression="zstd", salvage=False, progress=None,
+    compression="lz4", salvage=False, progress=None,
 ):  # fmt: skip
     """Turn a day of ITCH 5.0 into tables, in one pass.
 
@@ -42,7 +42,8 @@ def tables(
         A row for each execution (E, C), trade (P) and cross (Q). Volume is the sum of the shares of those that are
         `printable` and not `broken`; a trade that the exchange breaks later is marked.
     depth : int, optional
-        The best so many levels of each side, a row for every change of any of them.
+        The best so many levels of each side, a row for every change of any of them. A level that is not there has
+        price and shares zero.
     every : str, Timedelta or int, optional
         For depth: a row for each instrument at each multiple of this time (int: nanoseconds) in place of one for each
         change. Messages at that very time come after it.
@@ -65,7 +66,7 @@ def tables(
     prices : str
         "integer" (raw, in units of 0.0001), "decimal" (exact) or "float".
     compression : str
-        Of Parquet: zstd, lz4, snappy or none.
+        Of Parquet: lz4, zstd, snappy, or none, which is fastest and largest.
     salvage : bool
         Take what stands before the damage of a damaged gzip or zstd for all.
     progress : callable, optional

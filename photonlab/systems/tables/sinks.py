@@ -14,7 +14,9 @@ from photonlab.errors import UserError
 
 UNFINISHED = ".unfinished-"
 PROVENANCE = b"photonlab"
-_PAGE = 1 << 24
+_PAGE = 1 << 22
+_NUMBERS = ("reference", "number", "replaces")
+_REPEATED = (pa.uint32(), pa.int64(), pa.decimal128(10, 4), pa.float64())
 
 
 class MemorySink:
@@ -64,7 +66,7 @@ class ParquetSink:
 
     keeps = False
 
-    def __init__(self, folder, converter, layouts, compression="zstd"):
+    def __init__(self, folder, converter, layouts, compression="lz4"):
         self.folder = Path(folder)
         if compression not in ("none", "lz4", "zstd", "snappy"):
             raise UserError(f"compression is none, lz4, zstd or snappy, not {compression!r}")
@@ -79,16 +81,20 @@ class ParquetSink:
             self._writers[layout.name] = self._writer(layout.name, converter.schema(layout))
 
     def _writer(self, name, schema, mark=""):
-        whole = [f.name for f in schema if f.name.endswith(("sequence", "ns", "time"))]
+        # what counts up is small in steps; what repeats is smaller, and sooner written, by its place in a dictionary
+        stamps = [f.name for f in schema if f.name.endswith(("sequence", "ns", "time"))]
+        steps = stamps + [f.name for f in schema if pa.types.is_uint64(f.type) and f.name.endswith(_NUMBERS)]
         coded = [f.name for f in schema if pa.types.is_dictionary(f.type)]
+        if self._compression != "none":
+            coded += [f.name for f in schema if f.type in _REPEATED and f.name not in steps]
         return pq.ParquetWriter(
             self._place(name, mark),
             schema,
             compression=self._compression,
             compression_level=1 if self._compression == "zstd" else None,
             use_dictionary=coded,
-            column_encoding=dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
-            write_statistics=whole,
+            column_encoding=dict.fromkeys(steps, "DELTA_BINARY_PACKED"),
+            write_statistics=stamps,
             data_page_size=_PAGE,
         )
 
