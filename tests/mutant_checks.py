@@ -22,12 +22,14 @@ from photonlab.kernels import (
 )
 from photonlab.systems.captures import CaptureStream
 from photonlab.systems.replayer import Replayer
+from photonlab.systems.tables.recorder import Recorder, Wanted
 from tests import drivers, mold_drivers
 from tests.oracle import book as oracle
 from tests.oracle import captures, itch, streams
 from tests.oracle import map as map_oracle
 from tests.oracle import moldudp64 as mold
 from tests.oracle import soupbintcp as soup
+from tests.oracle import tables as tables_oracle
 from tests.oracle.ring import Queue
 from tests.replays import queue_of, rows_of
 
@@ -47,6 +49,7 @@ def check_all(books_first):
         check_ring,
         check_index,
         check_tree,
+        check_tables,
     ]
     replay = [check_rules, check_streams, check_prices, check_chunks]
     for check in replay + rooms if books_first else rooms + replay:
@@ -187,6 +190,48 @@ def check_ring():
                 )
                 assert passed == len(expected)
                 assert into[: words * len(expected)].reshape(-1, words).tolist() == expected
+
+
+class Kept:
+    """Takes rows from a recorder as they are."""
+
+    keeps = True
+
+    def __init__(self):
+        self.rows = {}
+
+    def batch(self, layout, views, copy):
+        names = [column.name for column in layout.columns]
+        return [dict(zip(names, (int(v) for v in row), strict=True)) for row in zip(*views, strict=True)]
+
+    def put(self, layout, rows):
+        self.rows.setdefault(layout.name, []).extend(rows)
+
+
+def check_tables():
+    """Tables of a little stream, of all instruments and of one that the directory names anew."""
+    directory = itch.encode("R", stock_locate=2, stock=b"ONE")
+    early = [add(900, b"B", 5, 100, 2, b"OTHER"), directory, add(901, b"S", 5, 200, 2, b"ONE")]
+    data = itch.frame(early) + streams.long_stream(8, 350, instruments=4, faults=0.05)
+    for symbols in (None, ["ONE"]):
+        kept, twin = Kept(), tables_oracle.Tables(2)
+        recorder = Recorder(Wanted(bbo=True, trades=True, depth=2, orders=True), symbols=symbols, capacity=CAPACITY)
+        recorder.start(kept, kept)
+        recorder.feed(data if symbols is None else itch.frame(early))
+        recorder.finish()
+        if symbols:
+            assert [row["sequence"] for row in kept.rows["bbo"]] == [2]
+            return
+        twin.feed(data)
+        expected = [(n, ns, locate, *(value or 0 for value in rest)) for n, ns, locate, *rest in twin.depth_rows]
+        assert [tuple(row.values()) for row in kept.rows["depth"]] == expected
+        head = [(n, locate, bids or 0, asks or 0) for n, _, locate, _, bids, _, asks in twin.bbo]
+        names = ("sequence", "symbol", "bid_shares", "ask_shares")
+        assert [tuple(row[name] for name in names) for row in kept.rows["bbo"]] == head
+        assert [row["shares"] for row in kept.rows["trades"]] == [row[6] for row in twin.trades]
+        lives = sorted((row[1], row[5], row[6], row[7]) for row in twin.all_lives())
+        names = ("reference", "shares", "executed", "cancelled")
+        assert sorted(tuple(row[name] for name in names) for row in kept.rows["orders"]) == lives
 
 
 def check_index():

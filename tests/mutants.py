@@ -29,6 +29,10 @@ HASHING, POOL, INDEX, TREE, BOOK, BATCH, LOOP, REPLAYER, MOLD, ARBITER, SOUP, HE
     "kernels/ring.py",
 )  # fmt: skip
 
+SIFT, RECORD, LADDER, LIVES = (
+    "systems/sift.py", "systems/tables/record.py", "systems/tables/ladder.py", "systems/tables/lives.py",
+)  # fmt: skip
+
 MUTANTS = {
     "none": (LOOP, "", ""),
     # hashing
@@ -135,6 +139,16 @@ MUTANTS = {
                                   "end:\n                return _MORE, position, filled, size\n            unit",
                                   "end:\n                pass\n            unit"),
     "capture: held back for ever": (RECORDS, "if filled > room or give_up(arbiter) == _0:", "if True:"),
+    # tables
+    "touch: shares of the best alone": (RECORD, "if was_best or new_key", "if new_key"),
+    "touch: a row for nothing": (RECORD, "touch[last + _1] == bids and", "False and"),
+    "trade: not of a fill": (RECORD, "what - EXECUTE <= EXECUTE_AT - EXECUTE:", "what == EXECUTE_AT:"),
+    "depth: one rank late": (LADDER, "level = book_views.level_after(book, ladders[base + _2 * levels + rank - _1])",
+                             "level = ladders[base + _2 * levels + rank - _1]"),
+    "depth: old shares": (LADDER, "    ladders[base + levels + rank] = shares\n    return", "    return"),
+    "orders: a delete cancels nothing": (LIVES, "elif what - CANCEL <= DELETE - CANCEL:", "elif what == CANCEL:"),
+    "sift: decided once for all": (SIFT, " or (kind == _R and sieve.symbols.size != 0):", ":"),
+    "sift: numbers of what is left": (SIFT, "sieve.numbers[kept] = number", "sieve.numbers[kept] = kept"),
     # framing
     "frame: last message waits": (BATCH, "if following > end:", "if following >= end:"),
     "frame: bad length applied": (BATCH, "            what = SKIP\n", ""),
