@@ -21,6 +21,7 @@ from photonlab.kernels import (
     bitmap,
     block_pool,
     book,
+    book_handle,
     book_views,
     chained,
     decode,
@@ -38,7 +39,7 @@ from photonlab.lab.measure import allocation, histogram, openloop
 from photonlab.lab.studies import day, scorecard
 from photonlab.machine import clock, jit, latency, libc
 from photonlab.machine.memory import as_bytes_array
-from photonlab.systems import calling, captures, message_loop, synth
+from photonlab.systems import calling, captures, message_loop, sharded, synth
 from photonlab.systems.experiments import (
     allocators,
     attribution,
@@ -238,12 +239,41 @@ def use_replay():
             done.orders("S1")
 
 
+@jit.kernel
+def ask_everything(books, locate, reference):
+    """Every question to the books behind a handle."""
+    side = locate << np.uint64(1)
+    total = book_handle.bid(books, locate)[0] + book_handle.ask(books, locate)[0] + book_handle.best(books, side)[0]
+    total += book_handle.level(books, side, np.uint64(1))[0] + book_handle.depth(books, side, np.uint64(3))
+    total += book_handle.order(books, reference)[0] + book_handle.queue_ahead(books, reference)[0]
+    return total + book_handle.first_in_queue(books, side)[0] + book_handle.next_in_queue(books, reference)[0]
+
+
 def use_calls():
-    """The replay that calls functions of one's own."""
-    data = streams.long_stream(4, 2000, faults=0.1)
-    one = calling.CallingReplayer(capacity={"pages": 1 << 16, "levels": 1 << 16, "tree_nodes": 1 << 16})
-    one.feed(data)
-    one.close()
+    """The replay that calls functions of one's own, and the one on several cores."""
+    data, capacity = (
+        streams.long_stream(4, 2000, faults=0.1),
+        {"pages": 1 << 16, "levels": 1 << 16, "tree_nodes": 1 << 16},
+    )
+    one = calling.CallingReplayer(capacity=capacity)
+    two = sharded.Shards(2, capacity=capacity)
+    for replayer in (one, two):
+        replayer.feed(data)
+        replayer.close()
+        replayer.checksum()
+    ask_everything(one.calls.books, np.uint64(1), np.uint64(1))
+
+
+def use_tables():
+    """All tables there are, of all instruments and of one, and depth on a grid."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "day.itch")
+        path.write_bytes(streams.long_stream(3, 2000, faults=0.1))
+        wanted = {"bbo": True, "trades": True, "depth": 2, "orders": True, "messages": True, "bars": "1min"}
+        for symbols in (None, ["S1"]):
+            photonlab.tables(path, **wanted, symbols=symbols)
+        path.write_bytes(synth.generate(2000)[0])
+        photonlab.tables(path, depth=2, every="1h")
 
 
 def use_measuring():
@@ -317,6 +347,7 @@ if __name__ == "__main__":
         use_book,
         use_calls,
         use_replay,
+        use_tables,
         use_experiments,
     ):
         use()

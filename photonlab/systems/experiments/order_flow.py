@@ -1,6 +1,7 @@
 """Two functions such as a user would write, to be called inside the replay: order-flow imbalance, and places in queues.
 
-They are compiled by `numba.njit`, as a user's own are: nothing here is known to the replay.
+They are compiled by `numba.njit`, as a user's own are: nothing here is known to the replay. (Outside the package the
+two imports are ``from photonlab import books, event``.)
 """
 
 from typing import NamedTuple
@@ -8,7 +9,8 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from photonlab import books, event
+from photonlab.kernels import book_handle as books
+from photonlab.systems import called_loop as event
 from photonlab.systems.message_loop import LOCATES
 
 DEEPEST = 64
