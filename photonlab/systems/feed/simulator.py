@@ -1,0 +1,236 @@
+"""The exchange's part: a day replayed as MoldUDP64 over UDP, at the file's own pace, at a fixed rate, or flat out."""
+
+import os
+import threading
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from photonlab.errors import Failure, UserError
+from photonlab.kernels import moldudp64
+from photonlab.kernels.histogram import Histogram
+from photonlab.machine import clock, multicast, system
+from photonlab.machine.atomics import store_release
+from photonlab.machine.jit import kernel
+from photonlab.machine.memory import as_bytes_array
+from photonlab.systems.feed import faults, schedule, sending
+from photonlab.systems.feed.faults import Faults
+from photonlab.systems.inputs import Input
+
+PORT = 30_001
+GROUPS = ("239.1.1.1", "239.1.1.2")
+"""Of lines A and B."""
+
+SESSION = "PHOTONLAB"
+_ENDS = 5  # end-of-session packets, some time apart: they may be lost as others are
+_BETWEEN_ENDS = 0.01
+_LONGEST = 1452  # bytes of a packet that an Ethernet frame takes
+
+
+class Endpoint(NamedTuple):
+    """Where a line is sent, and received."""
+
+    address: str
+    port: int = PORT
+    interface: str = "lo"
+
+    def __str__(self):
+        return f"{self.address}:{self.port} on {self.interface}"
+
+
+LINE_A, LINE_B = (Endpoint(group) for group in GROUPS)
+
+
+class Sent(NamedTuple):
+    """What a simulator has sent."""
+
+    messages: int
+    packets: int
+    seconds: float
+    lines: tuple[dict, ...]
+    """Of each line: packets sent, lost, repeated and late, messages of the lost ones, system calls, refusals."""
+    errors: Histogram
+    """How late packets were, in units of 64 ns; empty if they were sent flat out."""
+    complete: bool
+    """Whether the day was sent to its end."""
+
+    @property
+    def packets_a_second(self) -> float:
+        """Packets of the first line, planted faults included."""
+        return self.lines[0]["sent"] / self.seconds if self.seconds else 0.0
+
+
+class Simulator:
+    """Sends a day on one or two lines from a thread of its own.
+
+    Parameters
+    ----------
+    data : bytes-like or ndarray of uint8
+        Framed as NASDAQ's files are, whole messages from the first byte on (`load`).
+    lines : sequence of Endpoint
+        One or two.
+    speed, rate : int, optional
+        See `schedule.make_schedule`; without either, flat out.
+    most : int
+        Messages of a packet at most; 1 for one message a packet.
+    planted : sequence of Faults
+        Of each line.
+    seed : int
+        Of the faults.
+    session : str
+    together : int
+        With the file's clock, messages of a packet lie at most so many ns apart.
+    schedule_path : path-like, optional
+        A file for the schedule, if another process is to know what was due when.
+    cpu : int, optional
+        To be pinned to.
+
+    Raises
+    ------
+    UserError
+        An option or an endpoint that cannot be.
+    """
+
+    def __init__(
+        self, data, lines=(LINE_A,), *, speed=None, rate=None, most=1, planted=(), seed=1,
+        session=SESSION, together=50_000, schedule_path=None, cpu=None, heartbeat=1.0,
+    ):  # fmt: skip
+        if not 1 <= len(lines) <= 2:
+            raise UserError(f"a feed has one line or two, not {len(lines)}")
+        if not 1 <= most <= moldudp64.MOST:
+            raise UserError(f"a packet takes 1 to {moldudp64.MOST:,} messages, not {most}")
+        self.data = as_bytes_array(data)
+        self.session = session
+        self.schedule = schedule.make_schedule(speed=speed, rate=rate, path=schedule_path)
+        planted = (*planted, *[Faults()] * 2)[:2]
+        words = [faults.words_of(one, seed, i) for i, one in enumerate(planted)]
+        self._sending = sending.make_sending(
+            self.schedule, session=moldudp64.session_words(session), most=most, room=_LONGEST, together=together,
+            quiet=int(heartbeat * clock.calibrate().hz), lines=len(lines),
+        )  # fmt: skip
+        self._sockets = [multicast.sender(*line) for line in lines]
+        first = sending.make_line(self._sockets[0].fileno(), words[0])
+        self._lines = (first, sending.make_line(self._sockets[-1].fileno(), words[1], first))
+        self._cpu, self._thread, self._failure = cpu, None, None
+        self._began = self._ended = 0.0
+        self.position = 0
+        sending.send_until(*self._lines, self._sending, self.data, np.uint64(0), np.uint64(0))  # compiled now
+
+    def start(self, delay=0.0):
+        """Begin to send after some seconds."""
+        self._thread = threading.Thread(target=self._run, args=(delay,), name="photonlab-simulator", daemon=True)
+        self._thread.start()
+
+    def _run(self, delay):
+        try:
+            if self._cpu is not None:
+                system.pin([self._cpu])
+            time.sleep(delay)
+            stamp = int.from_bytes(self.data[7:13].tobytes(), "big") if self.data.size >= 13 else 0
+            self.schedule[schedule.ORIGIN] = stamp
+            _begin(self.schedule)
+            self._began = time.perf_counter()
+            end = np.uint64(self.data.size)
+            self.position = int(sending.send_until(*self._lines, self._sending, self.data, np.uint64(0), end))
+            self._ended = time.perf_counter()
+            for _ in range(_ENDS):
+                sending.beat(*self._lines, self._sending, np.uint64(moldudp64.END_OF_SESSION))
+                time.sleep(_BETWEEN_ENDS)
+        except BaseException as error:
+            self._failure = error
+
+    @property
+    def done(self) -> bool:
+        """Whether it has sent all, or was stopped."""
+        return self._thread is not None and not self._thread.is_alive()
+
+    def wait(self, timeout=None) -> bool:
+        """Wait until all is sent; return whether it is."""
+        self._thread.join(timeout)
+        return self.done
+
+    def stop(self):
+        """Make it end at once; the session's end is not sent then."""
+        _raise(self._sending.control)
+        if self._thread is not None:
+            self._thread.join()
+
+    def sent(self) -> Sent:
+        """Return what was sent up to now."""
+        state = self._sending.state
+        ended = self._ended or time.perf_counter()
+        return Sent(
+            int(state[sending.SEQUENCE]) - 1,
+            int(state[sending.PACKETS]),
+            ended - self._began if self._began else 0.0,
+            tuple(_line(line) for line in self._lines[: int(state[sending.LINES])]),
+            self._sending.errors,
+            self.position == self.data.size,
+        )
+
+    def close(self):
+        """Stop, and close the sockets.
+
+        Raises
+        ------
+        Failure
+            A socket failed while it was sent to.
+        """
+        self.stop()
+        for one in self._sockets:
+            one.close()
+        if self._failure is not None:
+            raise self._failure
+        why = int(self._sending.state[sending.WHY])
+        if why:
+            raise Failure(f"the feed could not be sent on: {os.strerror(why).lower()}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            self.close()
+        except BaseException:
+            if kind is None:
+                raise
+
+
+def _line(line):
+    words = line.words
+    names = {
+        "sent": sending.SENT, "lost": sending.LOST_PACKETS, "repeated": sending.REPEATED_PACKETS,
+        "late": sending.LATE_PACKETS, "lost messages": sending.LOST_MESSAGES, "calls": sending.CALLS,
+        "refused": sending.REFUSED,
+    }  # fmt: skip
+    return {name: int(words[at]) for name, at in names.items()}
+
+
+def load(path) -> np.ndarray:
+    """Return the bytes of a file of ITCH 5.0 of any kind that a replay reads, framed; a plain file is mapped.
+
+    Raises
+    ------
+    UserError
+        It cannot be read, or is empty or damaged.
+    """
+    with Input(path) as source:
+        if not source.kind and source.size:
+            return np.memmap(path, np.uint8, "r")
+        data = np.concatenate([np.empty(0, np.uint8), *(chunk.copy() for chunk in source.chunks())])
+        if source.damage:
+            raise UserError(f"{source.name}: damaged: {source.damage}")
+    if not data.size:
+        raise UserError(f"{source.name}: empty: expected ITCH 5.0 messages")
+    return data
+
+
+@kernel
+def _begin(words):
+    store_release(words, schedule.START, clock.ticks())
+
+
+@kernel
+def _raise(control):
+    store_release(control, sending.STOP, np.uint64(1))
