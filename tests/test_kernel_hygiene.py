@@ -37,7 +37,7 @@ ALLOCATION_ALLOWED = {
 
 WATCHED = (
     "photonlab.kernels.",
-    *(f"photonlab.systems.{room}." for room in ("captures", "message_loop", "replayer", "synth")),
+    *(f"photonlab.systems.{room}." for room in ("captures", "message_loop", "replayer", "sift", "synth", "tables")),
 )
 """Rooms of which every kernel must be in the survey; of others, what it happens to reach is held to the rules too."""
 
