@@ -311,3 +311,11 @@ def test_the_command(day, tmp_path, capsys):
     assert sorted(file.name for file in (tmp_path / "two").iterdir()) == ["bbo.parquet", "trades.parquet"]
     assert cli.main(["tables", str(day), "--out", str(day)]) == cli.USER
     assert "expected a folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["nasdaq_20191230_0930_1000msgs.itch", "nasdaq_day_head_4096bytes.itch"])
+def test_tables_of_real_files_are_the_oracles(name, real_data):
+    path = real_data(f"itch50/{name}")
+    done = photonlab.tables(path, **EVERYTHING)
+    hold_against(done, twin_of(path.read_bytes()))
+    assert done.summary["date"] == ("2019-12-30" if "20191230" in name else "")

@@ -116,40 +116,40 @@ class Input:
         OSError, UserError
             If it cannot be read on, or a capture is none. Damaged packing just ends it: see `damage`.
         """
-        if self.kind:
+        if self.kind or self._raw.hasher is not None:
             yield from self._ahead()
             return
-        stream, hasher = self._stream, self._raw.hasher
-        if hasher is None:
-            buffer = np.empty(CHUNK, np.uint8)
-            while count := stream.readinto(buffer):
-                yield buffer[:count]
-            return
-        for _ in range(_BUFFERS):
-            hasher.free.put(np.empty(CHUNK, np.uint8))
-        buffer = hasher.free.get()
-        count = stream.readinto(buffer)  # with the first bytes, which were looked at before
-        yield buffer[:count]
-        while count := self._raw.read_only(buffer := hasher.free.get()):
-            hasher.put(buffer[:count], buffer)
+        buffer = np.empty(CHUNK, np.uint8)
+        while count := self._stream.readinto(buffer):
             yield buffer[:count]
 
     def _ahead(self):
         """Yield chunks that a thread reads beforehand, only so many of them."""
         full, empty, stopped = queue.SimpleQueue(), queue.SimpleQueue(), threading.Event()
+        stream, hasher = self._stream, None if self.kind else self._raw.hasher
         for _ in range(_BUFFERS):
             empty.put(np.empty(CHUNK, np.uint8))
+            if hasher is not None:
+                hasher.free.put(None)
 
         def read():
             try:
-                filled = CHUNK
+                readinto, filled = stream.readinto, CHUNK  # at first with the bytes that were looked at before
                 while filled == CHUNK and not stopped.is_set():
                     buffer, filled = empty.get(), 0
+                    if hasher is not None:
+                        hasher.free.get()  # buffers come back from both in the same order
                     while filled < CHUNK and not stopped.is_set():
-                        count = self._stream.readinto(buffer[filled:])
+                        count = readinto(buffer[filled:])
                         if not count:
                             break
                         filled += count
+                        if hasher is not None:
+                            if readinto == self._raw.read_only:
+                                hasher.put(buffer[filled - count : filled])
+                            readinto = self._raw.read_only
+                    if hasher is not None:
+                        hasher.put(b"", True)
                     full.put(buffer[:filled])
                 full.put(buffer[:0])
             except BaseException as error:
@@ -250,13 +250,13 @@ class _Hasher:
 
     def __init__(self):
         self._hash, self._given, self._done = hashlib.sha256(), queue.Queue(64), False
-        self.free = queue.SimpleQueue()  # buffers that are done with
+        self.free = queue.SimpleQueue()  # a token for each buffer that is done with
         self._thread = threading.Thread(target=self._run, name="photonlab-hash", daemon=True)
         self._thread.start()
 
-    def put(self, data, buffer=None):
-        """Take bytes; put `buffer` with the free ones when that is done."""
-        self._given.put((data, buffer))
+    def put(self, data, token=None):
+        """Take bytes; put `token`, if there is one, into `free` when they are done with."""
+        self._given.put((data, token))
 
     def hexdigest(self) -> str:
         """Return the digest of all that was given."""
@@ -272,12 +272,12 @@ class _Hasher:
 
     def _run(self):
         while True:
-            data, buffer = self._given.get()
+            data, token = self._given.get()
             if data is None:
                 return
             self._hash.update(data)
-            if buffer is not None:
-                self.free.put(buffer)
+            if token is not None:
+                self.free.put(token)
 
 
 class _Unpacker:
