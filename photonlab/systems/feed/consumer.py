@@ -1,0 +1,142 @@
+"""The consumer: the books of a feed, kept from a ring in a thread of its own, and how late everything was."""
+
+import threading
+
+import numpy as np
+
+from photonlab.errors import UserError
+from photonlab.kernels import histogram
+from photonlab.machine import system
+from photonlab.machine.atomics import store_release
+from photonlab.machine.jit import kernel
+from photonlab.systems import batch as batches
+from photonlab.systems.feed import consuming, events
+from photonlab.systems.replayer import Replayer
+
+LONGEST_BATCH = 256
+BOUND = 1 << 16
+"""Ticks with a bucket of their own."""
+
+_WHY = {int(events.NEVER_CAME): "never came", int(events.NO_ROOM): "the ring was full"}
+
+
+class Consumer:
+    """Keeps the books of a feed.
+
+    Parameters
+    ----------
+    ring : kernels.ring.Ring
+        Out of which the events come.
+    receiver : ndarray of uint64
+        The receiver's `control`.
+    schedule : ndarray of uint64, optional
+        The simulator's, if latency is to count from when a message was due.
+    batch : int
+        Events taken out of the ring at once, 1 to 256.
+    first : int
+        Number of the first message.
+    symbols, capacity
+        See `Replayer`.
+    cpu : int, optional
+        To be pinned to.
+
+    Attributes
+    ----------
+    books : Replayer
+        What a replay keeps, with its questions; `incomplete` says whether they can be relied on.
+    parse, total, since_due : Histogram
+        See `consuming.Consuming`; they may be read at any time.
+    """
+
+    def __init__(self, ring, receiver, schedule=None, *, batch=1, first=1, symbols=None, capacity=None, cpu=None):
+        if not 1 <= batch <= LONGEST_BATCH:
+            raise UserError(f"a consumer takes 1 to {LONGEST_BATCH} events at once, not {batch}")
+        self.books = Replayer(symbols, name="feed", capacity=capacity)
+        self._ring, self._receiver = ring, receiver
+        self._schedule = np.zeros(512, np.uint64) if schedule is None else schedule
+        self.parse, self.total, self.since_due = (histogram.empty(BOUND) for _ in range(3))
+        state = np.zeros(32, np.uint64)
+        state[consuming.BATCH], state[consuming.NEXT] = batch, first
+        self._work = consuming.Consuming(
+            state, np.zeros(16, np.uint64), np.zeros(3 * 4096, np.uint64), np.zeros(LONGEST_BATCH * 52 + 64, np.uint8),
+            self.parse, self.total, self.since_due, np.zeros(256, np.uint64), np.zeros(256, np.uint64),
+        )  # fmt: skip
+        self._cpu, self._failure = cpu, None
+        self._thread = threading.Thread(target=self._run, name="photonlab-consumer", daemon=True)
+        self._work.control[consuming.STOP] = 1
+        self._consume()  # compiled now
+        self._work.control[consuming.STOP] = 0
+
+    def _consume(self):
+        consuming.consume_until(self._work, self._ring, self.books.feed_state, self._schedule, self._receiver)
+
+    def start(self):
+        """Begin to consume."""
+        self._thread.start()
+
+    def _run(self):
+        try:
+            if self._cpu is not None:
+                system.pin([self._cpu])
+            self._consume()
+        except BaseException as error:
+            self._failure = error
+
+    def wait(self, timeout=None) -> bool:
+        """Wait until the receiver has finished and the ring is empty; return whether that is so."""
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What was counted up to now, by the names in `consuming.COUNTERS`."""
+        return {name: int(self._work.state[16 + i]) for i, name in enumerate(consuming.COUNTERS)}
+
+    @property
+    def gaps(self) -> list[tuple[int, int, str]]:
+        """First number, number of messages and why, of each gap."""
+        known = min(self.counters["gaps"], self._work.gaps.size // 3)
+        return [
+            (int(first), int(behind - first), _WHY[int(why)])
+            for first, behind, why in self._work.gaps[: 3 * known].reshape(-1, 3)
+        ]
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether messages are missing, of whatever instrument: then no book is known to be right any more."""
+        return self.counters["incomplete_from"] != 0
+
+    def by_place(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return messages by their packet's place in the receiving call, and the sum of their total ticks."""
+        return self._work.places, self._work.place_sums
+
+    def close(self):
+        """Stop.
+
+        Raises
+        ------
+        UserError
+            The books' memory is exhausted.
+        """
+        _raise(self._work.control)
+        if self._thread.ident is not None:
+            self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        if self._work.state[consuming.OUTCOME] != batches.MORE:
+            raise UserError(f"the books are full after {self.counters['messages']:,} messages")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            self.close()
+        except BaseException:
+            if kind is None:
+                raise
+
+
+@kernel
+def _raise(control):
+    store_release(control, consuming.STOP, np.uint64(1))

@@ -1,0 +1,211 @@
+"""The receiver: sockets of one line or two, the loop of `receiving` in a thread of its own, and what it counted."""
+
+import os
+import threading
+from typing import NamedTuple
+
+import numpy as np
+
+from photonlab.errors import Failure, UserError
+from photonlab.kernels import arbitration, moldudp64, ring
+from photonlab.machine import clock, multicast, system, udp
+from photonlab.machine.atomics import load_acquire, store_release
+from photonlab.machine.jit import kernel
+from photonlab.systems.feed import events, receiving
+from photonlab.systems.feed.simulator import LINE_A
+
+MODES = {"spin": receiving.SPIN, "poll": receiving.POLL, "block": receiving.BLOCK}
+_WAIT = 0.02  # seconds for which a call that waits may wait: the stop flag is seen then
+
+
+class Received(NamedTuple):
+    """What a receiver has counted."""
+
+    counters: dict[str, int]
+    """By the names in `receiving.COUNTERS`, and `kernel_drops`: packets that the sockets had no room for."""
+    stream: dict[str, int]
+    """By the names in `arbitration.COUNTERS`."""
+    gaps: list[tuple[int, int]]
+    """First number and number of messages of each gap that stayed."""
+    batches: np.ndarray
+    """Calls by the number of packets that they brought."""
+    ended: bool
+    """Whether the end of the session came and everything before it is settled."""
+    silent: float | None
+    """Seconds since the last packet; None if none came."""
+
+
+class Receiver:
+    """Receives a feed into a ring.
+
+    Parameters
+    ----------
+    into : kernels.ring.Ring
+        With slots of 8 words.
+    lines : sequence of simulator.Endpoint
+        One or two.
+    mode : str
+        "spin", "poll" or "block": how it waits for packets.
+    batch : int
+        Packets of one call at most, 1 to 256.
+    server : (str, int), optional
+        Address and port of a server that sends again what was lost.
+    patience : float
+        Seconds until a gap that is not filled is given up.
+    first : int
+        Number of the first message that is wanted; 0 for that of the first packet to come.
+    session : str, optional
+        By default that of the first packet.
+    buffer, busy_poll, stamps
+        See `multicast.receiver`.
+    cpu : int, optional
+        To be pinned to.
+
+    Attributes
+    ----------
+    granted : list of multicast.Granted
+        What the system made of what the sockets asked for.
+
+    Raises
+    ------
+    UserError
+        A socket that cannot be had, or options that do not go together.
+    """
+
+    def __init__(
+        self, into, lines=(LINE_A,), *, mode="spin", batch=256, server=None, patience=0.5, again=0.01, first=1,
+        session=None, buffer=64 << 20, busy_poll=0, stamps=False, window=1 << 14, cpu=None,
+    ):  # fmt: skip
+        if mode not in MODES:
+            raise UserError(f"a receiver waits by {', '.join(MODES)}, not {mode!r}")
+        if not udp.available():
+            raise UserError("the receiver needs recvmmsg, which this system has not")
+        if not 1 <= len(lines) <= 2 or not 1 <= batch <= 256:
+            raise UserError(f"1 or 2 lines and 1 to 256 packets a call, not {len(lines)} and {batch}")
+        if mode == "block" and (len(lines) > 1 or server):
+            raise UserError("a receiver that blocks listens to one line only; choose poll or spin")
+        self.ring, self._sockets, self.granted = into, [], []
+        try:
+            for line in lines:
+                one, granted = multicast.receiver(
+                    *line, buffer=buffer, busy_poll=busy_poll, stamps=stamps, seconds=_WAIT
+                )
+                self._sockets.append(one)
+                self.granted.append(granted)
+            if server:
+                self._sockets.append(multicast.sender(*server))
+            self._work = self._make(len(lines), mode, batch, patience, again, first, session, window)
+        except BaseException:
+            self._close_sockets()
+            raise
+        self._thread = threading.Thread(target=self._run, name="photonlab-receiver", daemon=True)
+        self._cpu, self._failure = cpu, None
+        self._work.control[receiving.STOP] = 1
+        receiving.receive_until(self._work, into)  # compiled now
+        self._work.control[:] = 0
+
+    def _make(self, lines, mode, batch, patience, again, first, session, window):
+        hz, state = clock.calibrate().hz, np.zeros(receiving.STATE_WORDS, np.uint64)
+        polled = udp.to_wait_for(*self._sockets)
+        state[receiving.MODE], state[receiving.LINES], state[receiving.BATCH] = MODES[mode], lines, batch
+        state[receiving.SERVER] = len(self._sockets) - lines
+        state[receiving.PATIENCE], state[receiving.AGAIN] = int(patience * hz), int(again * hz)
+        state[receiving.NEXT], state[receiving.POLL_ADDRESS] = first, udp.address_of(polled)
+        for i, one in enumerate(self._sockets):
+            state[int(receiving.FDS) + i] = one.fileno()
+        arbiter = arbitration.make_arbiter(
+            first=first, session=session and moldudp64.session_words(session), window=window
+        )
+        return receiving.Receiving(
+            state, np.zeros(16, np.uint64), polled, np.zeros(1025, np.uint64), np.zeros(2, np.uint64),
+            udp.make_box(256, 2048, notes=True), udp.make_box(1, 64), arbiter,
+        )  # fmt: skip
+
+    @property
+    def control(self) -> np.ndarray:
+        """Its words `STOP` and `FINISHED`; the consumer looks at the second."""
+        return self._work.control
+
+    def start(self):
+        """Begin to receive."""
+        self._thread.start()
+
+    def _run(self):
+        try:
+            if self._cpu is not None:
+                system.pin([self._cpu])
+            receiving.receive_until(self._work, self.ring)
+        except BaseException as error:
+            self._failure = error
+            _set(self.control, receiving.FINISHED)
+
+    @property
+    def running(self) -> bool:
+        """Whether it still receives."""
+        return self._thread.is_alive()
+
+    def received(self) -> Received:
+        """Return what was counted up to now."""
+        state, arbiter = self._work.state, self._work.arbiter
+        counters = {name: int(state[16 + i]) for i, name in enumerate(receiving.COUNTERS)}
+        counters["kernel_drops"] = int(state[int(receiving.LOST) : int(receiving.LOST) + 4].sum())
+        last = int(state[receiving.LAST_PACKET])
+        silent = (int(_now()) - last) / clock.calibrate().hz if last else None
+        ended = bool(self.control[receiving.FINISHED]) and bool(arbiter.state[arbitration.ENDED])
+        return Received(
+            counters, arbitration.counters(arbiter), arbitration.gaps(arbiter), self._work.batches.copy(), ended, silent
+        )
+
+    def close(self):
+        """Stop, and close the sockets.
+
+        Raises
+        ------
+        Failure
+            A socket failed.
+        """
+        _set(self.control, receiving.STOP)
+        if self._thread.ident is not None:
+            self._thread.join()
+        _set(self.control, receiving.FINISHED)
+        self._close_sockets()
+        if self._failure is not None:
+            raise self._failure
+        why = int(self._work.state[receiving.WHY])
+        if why:
+            raise Failure(f"the feed could not be received on: {os.strerror(why).lower()}")
+
+    def _close_sockets(self):
+        for one in self._sockets:
+            one.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            self.close()
+        except BaseException:
+            if kind is None:
+                raise
+
+
+def make_ring(slots=1 << 16, buffer=None):
+    """Return a ring for events."""
+    return ring.make_ring(slots, events.SLOT_WORDS, buffer=buffer)
+
+
+@kernel
+def _set(control, word):
+    store_release(control, word, np.uint64(1))
+
+
+@kernel
+def _now():
+    return clock.ticks()
+
+
+@kernel
+def is_set(control, word):
+    """Tell whether a word of a control array is set."""
+    return load_acquire(control, word) != np.uint64(0)
