@@ -59,11 +59,20 @@ def bar(done, total, seconds):
     -------
     str
     """
+    rate = f", {_short(done / seconds)}/s" if seconds > 0.5 and done else ""
     if not total:
-        return f"{done:,} … {seconds:.0f} s"
+        return f"{done:,} … {seconds:.0f} s{rate}"
     share = min(done / total, 1)
     left = f", {seconds * (1 - share) / share:.0f} s left" if share > 0.02 else ""
-    return f"[{'#' * round(WIDTH * share):{WIDTH}}] {100 * share:3.0f} %{left}"
+    return f"[{'#' * round(WIDTH * share):{WIDTH}}] {100 * share:3.0f} %{rate}{left}"
+
+
+def _short(number):
+    """Write a number with three digits at most, such as 312 M."""
+    power = 0
+    while number >= 999.5 and power < 3:
+        number, power = number / 1000, power + 1
+    return f"{number:.3g}{('', ' k', ' M', ' G')[power]}"
 
 
 def replay_text(result, top):
