@@ -35,7 +35,7 @@ from photonlab.kernels import (
     ring_variants,
     soupbintcp,
 )
-from photonlab.lab.measure import allocation, histogram, openloop
+from photonlab.lab.measure import allocation, histogram, noise, openloop
 from photonlab.lab.studies import day, scorecard
 from photonlab.machine import clock, jit, latency, libc
 from photonlab.machine.memory import as_bytes_array
@@ -279,6 +279,8 @@ def use_tables():
 def use_measuring():
     clock.calibrate()
     clock.floor()
+    with noise.Gauge():
+        pass
     counts = histogram.empty()
     histogram.add_all(counts, np.arange(1000, dtype=np.uint64))
     histogram.summary(counts)

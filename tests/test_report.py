@@ -11,12 +11,14 @@ import nbformat
 import pytest
 
 from photonlab.lab.judge import claims, results, verdicts
+from photonlab.lab.measure import noise
 from photonlab.lab.publish import page_check, profiles, report, rundir, runner, sections, summary
 from photonlab.machine import fingerprint
 from tests import browser
 
 FIXTURES = Path(__file__).parent / "notebooks"
 MACHINE = {"processor": {"model": "Some CPU <1>", "caches": ["L1", "L2"]}, "memory": {"total": "unknown"}}
+NOISE = noise.Noise(0.002, 0.03, 12, 0.001)
 needs_chromium = pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is missing: .ci/run installs it")
 
 
@@ -31,6 +33,8 @@ def run(tmp_path_factory):
         patch.setenv("SOURCE_DATE_EPOCH", "1800000000")
         patch.setattr(profiles, "load", lambda file=None: {"smoke": {"limits": {"cell_seconds": 120}}})
         patch.setattr(fingerprint, "collect", lambda: MACHINE)
+        patch.setattr(noise.Gauge, "noise", NOISE, raising=False)
+        patch.setattr(noise.Gauge, "__exit__", lambda *_: None)
         for name in ("first", "second"):
             given = {"page": {"messages": "2e3", "symbol": "<i>NAN</i>"}}
             runner.run_report("smoke", out=base / name, notebooks=books, given=given, tell=len)
@@ -297,6 +301,35 @@ def test_counts_by_source_add_up():
     assert len(summary.everything(judged)) == len(judged)
 
 
+def test_rows_lead_to_their_cells_and_claims(run, page):
+    """Any claim's evidence in two clicks: verdict → section, row → cell."""
+    rows = re.findall(r'<details class="rows">(.*?)</details>', page, re.S)[0]
+    anchors = set(re.findall(r'id="([^"]+)"', page))
+    links = re.findall(r'href="#([^"]+)"', rows)
+    assert links and set(links) <= anchors
+    recorded = results.read(run)
+    assert rows.count("<tr>") == len(recorded) + 1
+    assert sum(link.startswith("page--cell-") for link in links) == len(recorded)
+
+
+def test_a_noisy_machine_is_told_at_the_top(run, page, tmp_path):
+    assert "This machine was not quiet" in page and "lost 3.0% of its time to gaps of 10 µs" in page
+    facts = rundir.read_facts(run)
+    for entry in facts["notebooks"].values():
+        entry["noise"] = noise.Noise(None, 0.0, 0, 0.0).as_dict()
+    assert "not quiet" not in report.build(run, facts)
+    assert "a cycle changed by 20%" in noise.complaints(noise.Noise(0.0, 0.0, 0, 0.2).as_dict())[0]
+    assert "stolen by the host" in noise.complaints(noise.Noise(0.5, 0.0, 0, 0.0).as_dict())[0]
+
+
+def test_the_gauge_reads_something():
+    with noise.Gauge() as gauge:
+        pass
+    found = gauge.noise
+    assert found.hiccups >= 0 and 0 <= found.drift < 10 and found.gaps >= 0
+    assert noise.complaints({}) == []
+
+
 # --------------------------------------------------------------------------------------------------- a browser
 
 
@@ -320,10 +353,54 @@ def test_the_page_in_a_browser_without_a_network(run, tmp_path):
         assert chromium.run("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
         folded = "[...document.querySelectorAll('details')].every(d => !d.open)"
         assert chromium.run(folded) is True
+        shown = "[...document.querySelectorAll('.claim')].filter(r => r.getClientRects().length).length"
+        every = chromium.run(shown)
+        chromium.run("document.getElementById('verdict-1').click(); 0")
+        some = chromium.run(shown)
+        assert 0 < some < every == len(claims.load())
+        chromium.run("document.getElementById('verdict-all').click(); document.getElementById('source-R').click(); 0")
+        assert chromium.run(shown) == sum(one.id.startswith("R") for one in claims.load())
+        chromium.run("document.getElementById('source-all').click(); 0")
+        assert chromium.run(shown) == every
         chromium.run("location.hash = '#page--a-table'; 0")
         assert chromium.run("document.querySelector(':target').textContent") == "A table"
         chromium.screenshot(tmp_path / "page.png")
         assert (tmp_path / "page.png").stat().st_size > 20_000
+
+
+@needs_chromium
+def test_an_accessibility_checker_finds_nothing(run):
+    """axe: contrast in light and dark, names, roles, structure, at the narrow width and the wide one."""
+    axe = pytest.importorskip("axe_core_python", reason="axe-core-python is missing: pip install 'photonlab[browser]'")
+    script = (Path(axe.__file__).parent / "axe.min.js").read_text()
+    with browser.Browser() as chromium:
+        for width, scheme in ((1400, "light"), (1400, "dark"), (400, "light")):
+            chromium.resize(width, 900)
+            chromium.media(scheme)
+            chromium.open(run / "report.html")
+            chromium.run("[...document.querySelectorAll('details')].forEach(d => { d.open = true; })")
+            chromium.run(script + "; 0")
+            found = chromium.run(
+                "axe.run({resultTypes: ['violations']}).then(r => r.violations.map(v => v.id + ': ' + v.nodes[0].html))"
+            )
+            assert found == []
+
+
+@needs_chromium
+def test_print_cuts_no_chart(run):
+    """On paper every chart is whole: none is wider than the sheet or higher than what a page holds."""
+    with browser.Browser(width=794) as chromium:  # A4 at 96 dots an inch
+        chromium.media("light", "print")
+        chromium.open(run / "report.html")
+        boxes = chromium.run("[...document.querySelectorAll('figure')].map(f => [f.scrollWidth, f.offsetHeight])")
+        assert boxes and all(width <= 794 and 0 < height < 1040 for width, height in boxes)
+        kept = "[...document.querySelectorAll('figure')].every(f => getComputedStyle(f).breakInside === 'avoid')"
+        assert chromium.run(kept) is True
+        hidden = "[...document.querySelectorAll('.claim')].every(r => r.getClientRects().length)"
+        chromium.run("document.getElementById('verdict-1').click(); 0")
+        assert chromium.run(hidden) is True, "a filter does not take claims from the paper"
+        pdf = chromium.call("Page.printToPDF", printBackground=True)["data"]
+        assert base64.b64decode(pdf).startswith(b"%PDF")
 
 
 @needs_chromium

@@ -36,6 +36,7 @@ def test_row_is_written_at_once_and_tidy(run):
         "low": 7,
         "high": 8,
         "note": "pinned",
+        "cell": "",
     }
     assert tuple(json.loads(lines[0])) == results.COLUMNS
 

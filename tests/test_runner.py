@@ -214,8 +214,8 @@ def folder_of(tmp_path, *names):
     return folder
 
 
-def test_a_failed_notebook_leaves_no_page(tmp_path, monkeypatch):
-    """And no page of an older run in its place; what ran before it is there to look at."""
+def test_a_failed_notebook_leaves_a_page_that_says_so(tmp_path, monkeypatch):
+    """And nothing of an older run in its place; what ran before it is there to look at."""
     use_limits(monkeypatch)
     folder, out, said = folder_of(tmp_path, "green", "red-exit"), tmp_path / "run", []
     out.mkdir()
@@ -226,7 +226,9 @@ def test_a_failed_notebook_leaves_no_page(tmp_path, monkeypatch):
     facts = rundir.read_facts(out)
     assert facts["status"] == "failed"
     assert "red-exit failed in cell 4" in facts["failure"]
-    assert not (out / "report.html").exists()
+    page = (out / "report.html").read_text()
+    assert "red-exit failed in cell 4" in page and "stale" not in page
+    assert "<code>green</code>" in page and "<figure" not in page and 'class="verdict' not in page
     assert {path.name for path in (out / "notebooks").iterdir()} == {"green.ipynb"}
     assert "".join(said).startswith("[1/2] green … ")
     assert not list(tmp_path.glob(".run*"))

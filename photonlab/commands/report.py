@@ -16,7 +16,7 @@ def add(commands):
         "report",
         help="run the notebooks and build the page",
         description="Run the notebooks one after the other and build one HTML page. Exits with 1 if a notebook fails; "
-        "there is no page then.",
+        "the page then says which and why, and shows no figures.",
     )
     report.add_argument("--profile", default="quick", help="smoke, quick or full (default: quick)")
     report.add_argument("--itch", metavar="FILE", help="measure on this file of ITCH 5.0, not on the synthetic day")

@@ -13,6 +13,7 @@ import json
 import math
 import numbers
 import os
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -22,7 +23,7 @@ import pyarrow.parquet as pq
 from photonlab import paths
 from photonlab.lab.judge import claims
 
-COLUMNS = ("run", "notebook", "claim", "variant", "statistic", "value", "unit", "low", "high", "note")
+COLUMNS = ("run", "notebook", "claim", "variant", "statistic", "value", "unit", "low", "high", "note", "cell")
 NUMERIC = ("value", "low", "high")
 EXACT = 2**53
 """Integers beyond this are not exact in the float64 column `value`; a checksum goes into the note as hexadecimal."""
@@ -113,6 +114,7 @@ def record(claim, *, value, unit, statistic="value", variant="", low=None, high=
         "low": _number(low, claim, "low"),
         "high": _number(high, claim, "high"),
         "note": note,
+        "cell": _cell(),
     }
     if row["low"] is not None and row["high"] is not None and row["low"] > row["high"]:
         raise ValueError(f"{claim} {statistic} {variant}: low {low} is above high {high}")
@@ -142,7 +144,7 @@ def collect(run_dir: Path) -> pd.DataFrame:
                 key = tuple(row[name] for name in ("notebook", "claim", "variant", "statistic"))
             except (ValueError, KeyError, TypeError) as error:
                 raise ValueError(f"{path} line {number} is not a row of results") from error
-            kept[key] = row
+            kept[key] = {"cell": ""} | row
     frame = pd.DataFrame(list(kept.values()), columns=list(COLUMNS))
     return frame.astype({name: "float64" if name in NUMERIC else "object" for name in COLUMNS})
 
@@ -180,11 +182,18 @@ def read(run_dir: Path) -> pd.DataFrame:
     """
     run_dir = Path(run_dir)
     if (run_dir / "results.parquet").is_file():
-        frame = pq.read_table(run_dir / "results.parquet").to_pandas()
+        frame = pq.read_table(run_dir / "results.parquet").to_pandas().reindex(columns=list(COLUMNS))
         return frame.astype({name: "float64" if name in NUMERIC else "object" for name in COLUMNS})
     if not (run_dir / "rows").is_dir():
         raise FileNotFoundError(f"{run_dir} holds no results of a run")
     return collect(run_dir)
+
+
+def _cell() -> str:
+    """The number of the execution that records, where a notebook's kernel counts them."""
+    shell = sys.modules.get("IPython")
+    running = shell.get_ipython() if shell else None
+    return str(running.execution_count) if running is not None else ""
 
 
 def _number(value, claim: str, what: str) -> int | float | None:

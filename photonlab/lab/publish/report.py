@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from photonlab.lab.judge import claims, results, verdicts
 from photonlab.lab.judge.rows import figure
+from photonlab.lab.measure import noise
 from photonlab.lab.publish import page_check, rundir
 from photonlab.lab.publish.sections import TEMPLATES, ReportError, section
 from photonlab.lab.publish.tables import MISSING
@@ -116,6 +117,7 @@ def build(folder, facts=None):
     about = json.loads((folder / "machine.json").read_text(encoding="utf-8"))
     ledger = claims.by_id()
     shown = [v for v in judged(folder) if not facts.get("only") or v.notebook in facts["notebooks"]]
+    rows = results.read(folder)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
@@ -127,7 +129,9 @@ def build(folder, facts=None):
         counts=_counts(shown),
         groups=_groups(shown, ledger, sections),
         machine=[(part, [(name, _text(value)) for name, value in values.items()]) for part, values in about.items()],
-        sections=[_on_page(one) for one in sections],
+        sections=[_on_page(one, rows[rows["notebook"] == one.name], {v.claim for v in shown}) for one in sections],
+        noise=_noise(facts),
+        sources=[letter for letter in claims.sources() if any(v.claim.rstrip("0123456789") == letter for v in shown)],
         run=facts["run"],
         version=facts["photonlab"],
         profile=facts["profile"],
@@ -140,9 +144,61 @@ def build(folder, facts=None):
     return text
 
 
-def _on_page(one):
+def write_failure(folder, facts, details=""):
+    """Write a report.html that says which notebook failed and why, and shows nothing else.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    facts : dict
+        The run's facts, with `failure`.
+    details : str
+        The traceback.
+    """
+    done = {path.stem for path in (folder / "notebooks").glob("*.ipynb")}
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    text = environment.get_template("failed.html.j2").render(
+        css=Markup((TEMPLATES / "page.css").read_text(encoding="utf-8")),
+        failure=facts["failure"],
+        details=details,
+        run=facts["run"],
+        version=facts["photonlab"],
+        profile=facts["profile"],
+        finished=[name for name in facts["notebooks"] if name in done],
+        waiting=[name for name, entry in facts["notebooks"].items() if name not in done and not entry.get("begun")],
+    )
+    rundir.write_text(folder / "report.html", text)
+
+
+def _noise(facts):
+    """What to say at the top about a noisy machine, by notebook."""
+    found = {name: noise.complaints(entry.get("noise") or {}) for name, entry in facts["notebooks"].items()}
+    return [(name, "; ".join(words)) for name, words in found.items() if words]
+
+
+def _on_page(one, rows, claimed):
     outline = [(anchor, Markup(text)) for anchor, text, level in one.toc if level < DEPTH]
-    return {"name": one.name, "title": Markup(one.title), "body": Markup(one.body), "outline": outline}
+    recorded = [_evidence(row, one.executions, claimed) for row in rows.to_dict("records")]
+    return {
+        "name": one.name,
+        "title": Markup(one.title),
+        "body": Markup(one.body),
+        "outline": outline,
+        "rows": recorded,
+    }
+
+
+def _evidence(row, executions, claimed):
+    """A recorded row, with the cell that recorded it."""
+    interval = ""
+    if row["low"] == row["low"] and row["high"] == row["high"]:
+        interval = f"{figure(row['low'])} to {figure(row['high'], row['unit'])}"
+    value = figure(row["value"], row["unit"]) if row["value"] == row["value"] else MISSING
+    texts = {name: row[name] or "" for name in ("claim", "statistic", "variant", "note")}
+    cell = executions.get(row["cell"] or "", "")
+    return texts | {"value": value, "interval": interval, "cell": cell, "linked": row["claim"] in claimed}
 
 
 def _headline(facts, about):
@@ -175,7 +231,8 @@ def _groups(shown, ledger, sections):
     for letter, source in claims.sources().items():
         rows = [_row(v, ledger[v.claim], places, cells, here) for v in shown if v.claim.rstrip("0123456789") == letter]
         if rows:
-            groups.append({"name": f"{letter}: {source['name']}", "machine": source["machine"], "rows": rows})
+            group = {"letter": letter, "name": f"{letter}: {source['name']}", "machine": source["machine"]}
+            groups.append(group | {"rows": rows})
     return groups
 
 

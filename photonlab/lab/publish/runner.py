@@ -11,6 +11,7 @@ from pathlib import Path
 from photonlab import paths
 from photonlab.errors import UserError
 from photonlab.lab.judge import results
+from photonlab.lab.measure import noise
 from photonlab.lab.publish import execution, parameters, profiles, report, rundir
 from photonlab.lab.publish.execution import NotebookFailed, run_notebook
 
@@ -47,7 +48,7 @@ def run_report(profile="quick", itch=None, only=None, out=None, *, given=None, n
     UserError
         Before anything ran, and with `out` untouched: an unknown name, a value of the wrong type, a missing file.
     NotebookFailed
-        `out` then holds what there is of this run, without a page.
+        `out` then holds what there is of this run, and a page that says which notebook failed and why, without figures.
     """
     tell = _tell if tell is None else tell
     if itch is not None:
@@ -68,8 +69,10 @@ def run_report(profile="quick", itch=None, only=None, out=None, *, given=None, n
         try:
             for number, path in enumerate(chosen, 1):
                 tell(f"[{number}/{len(chosen)}] {path.stem} … ")
-                took = run_notebook(path, values[path.stem], folder, run=facts["run"], cell_seconds=seconds)
-                facts["notebooks"][path.stem]["seconds"] = round(took, 1)
+                facts["notebooks"][path.stem]["begun"] = True
+                with noise.Gauge() as gauge:
+                    took = run_notebook(path, values[path.stem], folder, run=facts["run"], cell_seconds=seconds)
+                facts["notebooks"][path.stem] |= {"seconds": round(took, 1), "noise": gauge.noise.as_dict()}
                 tell(f"{took:.1f} s\n")
             results.write(folder)
             report.write(folder, facts)
@@ -77,6 +80,7 @@ def run_report(profile="quick", itch=None, only=None, out=None, *, given=None, n
             tell("failed\n")
             facts |= {"status": "failed", "failure": str(error)}
             rundir.write_json(folder / rundir.MARKER, facts)
+            report.write_failure(folder, facts, getattr(error, "details", ""))
             keep()
             raise
         except BaseException:  # what the user sees next begins a line

@@ -40,6 +40,8 @@ class Section:
         Claim → id of the heading below which it is tested.
     cells : dict of str to str
         Claim → id of the cell that records it.
+    executions : dict of str to str
+        Number of an execution → id of its cell.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Section:
     toc: list = field(default_factory=list)
     places: dict = field(default_factory=dict)
     cells: dict = field(default_factory=dict)
+    executions: dict = field(default_factory=dict)
 
 
 def mathml(latex, block):
@@ -141,6 +144,7 @@ def section(name, notebook):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result.body, _ = exporter.from_notebook_node(notebook)
+    result.body = result.body.replace("<pre>", '<pre tabindex="0">')  # it scrolls, and not everybody has a mouse
     for claim, cell in result.cells.items():
         before = result.body.partition(f'id="{cell}"')[0]
         result.places.setdefault(claim, (re.findall(r'<h\d id="([^"]+)"', before) or [name])[-1])
@@ -172,6 +176,7 @@ def _prepare(name, notebook, result):
                 "Parameters" if {"parameters", "injected-parameters"} & {*tags} else "Code"
             )
             cell.metadata.photonlab_id = f"{name}--cell-{number}"
+            result.executions[str(cell.execution_count)] = cell.metadata.photonlab_id
             for claim in recorded(cell.source):
                 result.cells.setdefault(claim, cell.metadata.photonlab_id)
         cells.append(cell)
