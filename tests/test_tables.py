@@ -219,6 +219,11 @@ def test_depth_on_a_grid_is_the_book_at_that_time(day):
             point += every
         twin.apply(message)
     assert rows_of(done.depth, locates(done)) == expected
+    two = done.depth.symbol.unique()[:2].tolist()
+    some = photonlab.tables(day, depth=2, every="10min", symbols=two).depth
+    rows = done.depth[done.depth.symbol.isin(two)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(plain(some.drop(columns="sequence")), plain(rows.drop(columns="sequence")))
+    assert (some.sequence >= rows.sequence).all() and some.sequence.is_monotonic_increasing
 
 
 @pytest.mark.parametrize("spec", ["1min", "volume:300", "ticks:4"])

@@ -141,7 +141,10 @@ class Recorder(SiftedReplayer):
             state[record.GRID] = (first // every + 1) * every
             return
         book, rows = self.feed_state.book, self.buffers.rows
-        number = np.uint64(max(int(state[record.BASE] + state[record.DONE]), 1) - 1)
+        number = int(state[record.BASE] + state[record.DONE])  # of the next message
+        if len(self.numbers):
+            number = int(self.numbers[number])
+        number = np.uint64(max(number, 1) - 1)
         while not record.snapshot(book, rows, state, self._ladders, np.uint64(point), number):
             self.conveyor.pass_on()
         state[record.GRID] = point + every if point < _DAY else record.NO_GRID
