@@ -9,7 +9,7 @@ from importlib import metadata
 from photonlab.errors import Failure, UserError
 
 USER, FAILED, INTERRUPTED = 2, 1, 130
-COMMANDS = ("synth", "replay", "tables", "days", "fetch", "report", "verdicts")
+COMMANDS = ("synth", "replay", "tables", "days", "feed", "fetch", "report", "verdicts", "compare")
 """Rooms of `commands/`, in the order of the help."""
 DESCRIPTION = """\
 photonlab puts published claims about low-latency market data to the test on this machine.

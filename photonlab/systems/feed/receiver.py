@@ -74,7 +74,7 @@ class Receiver:
 
     def __init__(
         self, into, lines=(LINE_A,), *, mode="spin", batch=256, server=None, patience=0.5, again=0.01, first=1,
-        session=None, buffer=64 << 20, busy_poll=0, stamps=False, window=1 << 14, cpu=None,
+        session=None, buffer=8 << 20, busy_poll=0, stamps=False, window=1 << 14, cpu=None,
     ):  # fmt: skip
         if mode not in MODES:
             raise UserError(f"a receiver waits by {', '.join(MODES)}, not {mode!r}")

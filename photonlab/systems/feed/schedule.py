@@ -53,10 +53,7 @@ def make_schedule(*, speed=None, rate=None, path=None) -> np.ndarray:
     if path is None:
         words = huge_array(WORDS, np.uint64, populate=True)
     else:
-        try:
-            words = np.memmap(path, np.uint64, "w+", shape=(WORDS,)).view(np.ndarray)
-        except OSError as error:
-            raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+        words = open_schedule(path)
     clock.name()  # which clock the kernels of this process read is settled before one does
     words[:] = 0
     words[MODE] = FILE_CLOCK if speed is not None else FIXED_RATE if rate is not None else FLAT_OUT
@@ -66,18 +63,21 @@ def make_schedule(*, speed=None, rate=None, path=None) -> np.ndarray:
 
 
 def open_schedule(path) -> np.ndarray:
-    """Return the schedule that another process keeps in a file.
+    """Return the schedule in a file; a file that is not there yet is made, and says of no message when it is due.
 
     Raises
     ------
     UserError
-        There is none.
+        The file is something else, or cannot be read and written.
     """
     try:
+        with open(path, "ab") as file:  # whoever comes first makes it, and nobody cuts off what is there
+            if file.tell() == 0:
+                file.truncate(WORDS * 8)
         words = np.memmap(path, np.uint64, "r+", shape=(WORDS,)).view(np.ndarray)
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: no schedule of a feed: {getattr(error, 'strerror', None) or error}") from None
-    if int(words[MARK]) != MAGIC:
+    if int(words[MARK]) not in (0, MAGIC):
         raise UserError(f"{path}: no schedule of a feed: its first 8 bytes are not the mark of one")
     return words
 

@@ -1,0 +1,65 @@
+"""photonlab feed: three processes of their own that find each other, and end with a summary when they are told to."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from photonlab.machine import udp
+from photonlab.systems import synth
+from photonlab.systems.replayer import Replayer
+
+pytestmark = pytest.mark.skipif(not udp.available(), reason="no recvmmsg")
+PORT = 41_000 + os.getpid() % 500 * 4
+
+
+def start(*arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "photonlab", "feed", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+
+
+def first_line(process):
+    return process.stdout.readline()
+
+
+def interrupted(process):
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=20)
+    return said
+
+
+def test_three_processes_bring_a_day_across_with_losses_on_both_lines(tmp_path):
+    day, path, page = synth.generate(4000, 1)[0], tmp_path / "day.itch", tmp_path / "schedule"
+    day.tofile(path)
+    lines = ("--group-b", "239.1.1.2", "--port", PORT, "--schedule", page)
+    serving = start("serve", path, "--port", PORT + 1)
+    assert "serving session PHOTONLAB" in first_line(serving)
+    receiving = start("receive", *lines, "--mode", "poll", "--server", f"127.0.0.1:{PORT + 1}", "--patience", 10)
+    assert "receiving 239.1.1.1" in first_line(receiving)
+    sending = start("sim", path, *lines, "--rate", 8000, "--lose", "0.03,0.03")
+    sent, _ = sending.communicate(timeout=30)
+    received, _ = receiving.communicate(timeout=30)
+    served = interrupted(serving)
+    replayed = Replayer()
+    replayed.feed(day)
+    assert sending.returncode == receiving.returncode == 0, (sent, received)
+    assert "4,000 messages in 4,000 packets" in sent
+    assert "since due" in received
+    assert f"the session is complete; books: {replayed.checksum()}" in received
+    assert serving.returncode == 130
+    assert "answers " in served
+
+
+def test_a_silent_feed_can_be_left_and_ends_by_itself():
+    receiving = start("receive", "--port", PORT + 2)
+    assert "receiving" in first_line(receiving)
+    assert "stopped before the end of the session" in interrupted(receiving)
+    assert receiving.returncode == 130
+    receiving = start("receive", "--port", PORT + 2, "--silence", 0.1)
+    said, _ = receiving.communicate(timeout=30)
+    assert "nothing has come for 0.1 s" in said
+    assert receiving.returncode == 1
