@@ -199,3 +199,6 @@ def test_the_command(folder, tmp_path, capsys):
     assert "01302019: done before" in said.out and "bad: failed: " in said.out
     assert said.err.startswith("photonlab: 1 of 2 failed; ") and said.err.count("\n") == 1
     assert cli.main(["days", str(tmp_path / "nothing"), "--out", str(tmp_path / "out")]) == 2
+    assert cli.main([*arguments, "--bbo", "--messages", "AD", "--shards", "2"]) == 0
+    made = {path.name for path in (tmp_path / "out").rglob("*.parquet")} - {"summary.parquet"}
+    assert "bbo.parquet" in made and any(name.startswith("messages_A") for name in made)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from photonlab.commands.options import add_progress, count, shown
+from photonlab.commands.tables import add_choice, choice
 from photonlab.errors import Failure
 
 
@@ -17,7 +18,8 @@ def add(commands):
         "days",
         help="many days at once, on all cores or on a cluster",
         description="Work through files, and folders of files, side by side. Every day gets a folder in OUT, and OUT/"
-        "summary.csv a row; a day that is done is not done again. Exits with 1 if a day failed; the others are done.",
+        "summary.csv a row; a day that is done is not done again. Without a choice of tables each is replayed and "
+        "summed up only. Exits with 1 if a day failed; the others are done.",
     )
     days.add_argument("paths", metavar="PATH", nargs="+", help="days, or folders of days")
     days.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder for all of it")
@@ -25,6 +27,7 @@ def add(commands):
     days.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler whose workers do it, tcp://HOST:8786")
     days.add_argument("--shards", type=count, metavar="K", default=1, help="parts of each day, by instrument (1)")
     days.add_argument("--attempts", type=count, metavar="N", default=3, help="at what may end otherwise next time (3)")
+    add_choice(days)
     add_progress(days)
     days.set_defaults(run=_run)
 
@@ -36,14 +39,11 @@ def _run(options):
     with console.progress(shown(options)) as progress:
         frame = days.run(
             options.paths, options.out, shards=max(options.shards, 1), workers=options.workers or None,
-            scheduler=options.scheduler, attempts=max(options.attempts, 1), progress=progress,
+            scheduler=options.scheduler, attempts=max(options.attempts, 1), progress=progress, **choice(options),
         )  # fmt: skip
     for name, row in frame.set_index("name").iterrows():
-        said = (
-            row["error"]
-            if row["status"] == "failed"
-            else f"{int(row['messages']):,} messages in {row['seconds']:.1f} s"
-        )
+        done = row["status"] != "failed"
+        said = f"{int(row['messages']):,} messages in {row['seconds']:.1f} s" if done else row["error"]
         print(f"{name}: {row['status']}: {said}")
     failed = int((frame["status"] == "failed").sum())
     if failed:

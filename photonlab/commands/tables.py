@@ -20,6 +20,19 @@ def add(commands):
     )
     tables.add_argument("file", metavar="FILE", help="the file to read")
     tables.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder for the tables")
+    add_choice(tables)
+    tables.add_argument("--salvage", action="store_true", help="of a damaged file, take what stands before the damage")
+    add_progress(tables)
+    tables.set_defaults(run=_run)
+
+
+def add_choice(command):
+    """Give a command the options that say which tables are wanted, and how.
+
+    Parameters
+    ----------
+    command : argparse.ArgumentParser
+    """
     for name, words in (
         ("bbo", "best bid and offer, on every change"),
         ("trades", "executions, trades and crosses"),
@@ -28,29 +41,47 @@ def add(commands):
         ("directory", "the stock directory (messages R)"),
         ("halts", "trading actions and operational halts (messages H and h)"),
     ):
-        tables.add_argument(f"--{name}", action="store_true", help=words)
-    tables.add_argument("--depth", type=count, metavar="N", help="the best N levels of each side, on every change")
-    tables.add_argument("--every", metavar="TIME", help="depth at each multiple of TIME instead, for example 1s")
-    tables.add_argument("--messages", metavar="TYPES", help="messages of these types, for example AFECXDU, or all")
-    tables.add_argument("--bars", action="append", metavar="SPEC", help="1min, volume:10000 or ticks:100; repeatable")
-    tables.add_argument("--symbols", type=symbols, help="these only, for example AAPL,MSFT")
-    tables.add_argument("--date", metavar="DAY", help="such as 2019-12-30 (default: as the file's name has it)")
-    tables.add_argument("--prices", default="integer", help="integer (units of 0.0001), decimal or float")
-    tables.add_argument("--compression", default="lz4", help="lz4, zstd, snappy or none (default: lz4)")
-    tables.add_argument("--salvage", action="store_true", help="of a damaged file, take what stands before the damage")
-    add_progress(tables)
-    tables.set_defaults(run=_run)
+        command.add_argument(f"--{name}", action="store_true", help=words)
+    command.add_argument("--depth", type=count, metavar="N", help="the best N levels of each side, on every change")
+    command.add_argument("--every", metavar="TIME", help="depth at each multiple of TIME instead, for example 1s")
+    command.add_argument("--messages", metavar="TYPES", help="messages of these types, for example AFECXDU, or all")
+    command.add_argument("--bars", action="append", metavar="SPEC", help="1min, volume:10000 or ticks:100; repeatable")
+    command.add_argument("--symbols", type=symbols, help="these only, for example AAPL,MSFT")
+    command.add_argument("--date", metavar="DAY", help="such as 2019-12-30 (default: as the file's name has it)")
+    command.add_argument("--prices", default="integer", help="integer (units of 0.0001), decimal or float")
+    command.add_argument("--compression", default="lz4", help="lz4, zstd, snappy or none (default: lz4)")
+
+
+def choice(options, default=()) -> dict:
+    """Return the arguments of `photonlab.tables` that were chosen.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+    default : sequence of str
+        Tables to make if none was chosen.
+
+    Returns
+    -------
+    dict
+        Empty if no table is wanted.
+    """
+    tables = ("bbo", "trades", "orders", "imbalance", "directory", "halts", "depth", "bars", "messages")
+    chosen = {name: getattr(options, name) for name in (*tables, "every", "symbols", "date") if getattr(options, name)}
+    if not any(name in chosen for name in tables):
+        chosen |= dict.fromkeys(default, True)
+    if not any(name in chosen for name in tables):
+        return {}
+    if chosen.get("messages") == "all":
+        chosen["messages"] = True
+    return chosen | {"prices": options.prices, "compression": options.compression}
 
 
 def _run(options):
     import photonlab
     from photonlab import console
 
-    names = ("bbo", "trades", "orders", "imbalance", "directory", "halts", "depth", "every", "bars", "symbols", "date")
-    chosen = {name: getattr(options, name) or None for name in (*names, "prices", "compression", "salvage")}
-    chosen["messages"] = True if options.messages == "all" else options.messages
-    if not any(chosen[name] for name in (*names[:7], "bars", "messages")):
-        chosen |= {"bbo": True, "trades": True}
+    chosen = choice(options, ("bbo", "trades")) | {"salvage": options.salvage}
     with console.progress(shown(options)) as progress:
         made = photonlab.tables(options.file, out=options.out, progress=progress, **chosen)
     if made.summary.get("damage"):

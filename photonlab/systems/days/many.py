@@ -96,7 +96,7 @@ def _row(record, status):
     facts = {key: value for key, value in record["summary"].items() if not isinstance(value, dict | list)}
     odd = record["summary"].get("anomalies", {})
     shared = {"name": record["name"], "status": status, "error": "", "attempt": record["attempt"]}
-    return shared | {"worker": record["worker"]} | facts | odd
+    return shared | {"worker": record["worker"], "seconds": record["seconds"]} | facts | odd
 
 
 def _write(frame, out):
