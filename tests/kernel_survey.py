@@ -55,6 +55,7 @@ from photonlab.systems.experiments import (
     store_buffering,
     touch,
 )
+from photonlab.systems.feed import consumer, receiver, resend, simulator
 from tests import mold_drivers
 from tests.oracle import captures as capture_files
 from tests.oracle import streams
@@ -188,6 +189,24 @@ def use_feed_formats():
     soupbintcp.unframe(soupbintcp.make_state(), source, np.uint64(0), np.uint64(0), packet)
     mold_drivers.missing(stream.arbiter)
     mold_drivers.complete(stream.arbiter)
+
+
+def use_feed():
+    """A feed over real sockets, from the simulator to the books."""
+    day, ring = synth.generate(500)[0], receiver.make_ring(1 << 10)
+    line = simulator.Endpoint("127.0.0.1", 30_999)
+    with resend.ResendServer(day, "DAY1", port=0):
+        receiving = receiver.Receiver(ring, [line], mode="poll")
+        sending = simulator.Simulator(day, [line], rate=20_000)
+        small = {"pages": 1 << 16, "levels": 1 << 16, "tree_nodes": 1 << 16}
+        consuming = consumer.Consumer(ring, receiving.control, sending.schedule, capacity=small)
+        with sending, receiving, consuming:
+            receiving.start()
+            consuming.start()
+            sending.start()
+            assert consuming.wait(20)
+            receiving.received()
+            receiver.is_set(receiving.control, np.uint64(0))
 
 
 def use_hash_tables():
@@ -341,6 +360,7 @@ if __name__ == "__main__":
         use_parser,
         use_order_map,
         use_feed_formats,
+        use_feed,
         use_hash_tables,
         use_allocators,
         use_ring,
