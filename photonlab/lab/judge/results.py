@@ -173,7 +173,7 @@ def write(run_dir: Path) -> tuple[Path, Path]:
 
 
 def read(run_dir: Path) -> pd.DataFrame:
-    """The rows of a run: from ``results.parquet`` or ``results.csv``, else from the notebooks' files.
+    """The rows of a run: from ``results.parquet``, the notebooks' files, or ``results.csv``.
 
     Raises
     ------
@@ -184,13 +184,13 @@ def read(run_dir: Path) -> pd.DataFrame:
     if (run_dir / "results.parquet").is_file():
         frame = pq.read_table(run_dir / "results.parquet").to_pandas().reindex(columns=list(COLUMNS))
         return frame.astype({name: "float64" if name in NUMERIC else "object" for name in COLUMNS})
+    if (run_dir / "rows").is_dir():
+        return collect(run_dir)
     if (run_dir / "results.csv").is_file():
         frame = pd.read_csv(run_dir / "results.csv", keep_default_na=False, na_values=dict.fromkeys(NUMERIC, ""))
         frame = frame.reindex(columns=list(COLUMNS))
         return frame.astype({name: "float64" if name in NUMERIC else "object" for name in COLUMNS}).fillna({"cell": ""})
-    if not (run_dir / "rows").is_dir():
-        raise FileNotFoundError(f"{run_dir} holds no results of a run")
-    return collect(run_dir)
+    raise FileNotFoundError(f"{run_dir} holds no results of a run")
 
 
 def _cell() -> str:

@@ -15,10 +15,13 @@ from photonlab.lab.judge import claims, results, verdicts
 from photonlab.lab.judge.rows import figure
 from photonlab.lab.measure import noise
 from photonlab.lab.publish import page_check, rundir
-from photonlab.lab.publish.sections import TEMPLATES, ReportError, section
+from photonlab.lab.publish.sections import TEMPLATES, ReportError, prose, section
 from photonlab.lab.publish.tables import MISSING
 
 __all__ = ["ReportError", "build", "judged", "machine", "write"]
+
+APPENDIX = sorted((TEMPLATES.parent / "appendix").glob("*.md"))
+"""Texts behind the notebooks: how experiments mislead, how to prepare a machine."""
 
 TITLE = "Published claims about low-latency market data, put to the test"
 LEAD = (
@@ -114,6 +117,7 @@ def build(folder, facts=None):
     folder = Path(folder)
     facts = rundir.read_facts(folder) if facts is None else facts
     sections = [section(name, nbformat.read(folder / "notebooks" / f"{name}.ipynb", 4)) for name in facts["notebooks"]]
+    texts = [] if facts.get("only") else [prose(path.stem, path.read_text(encoding="utf-8")) for path in APPENDIX]
     about = json.loads((folder / "machine.json").read_text(encoding="utf-8"))
     ledger = claims.by_id()
     shown = [v for v in judged(folder) if not facts.get("only") or v.notebook in facts["notebooks"]]
@@ -130,6 +134,7 @@ def build(folder, facts=None):
         groups=_groups(shown, ledger, sections),
         machine=[(part, [(name, _text(value)) for name, value in values.items()]) for part, values in about.items()],
         sections=[_on_page(one, rows[rows["notebook"] == one.name], {v.claim for v in shown}) for one in sections],
+        texts=[{"name": one.name, "title": Markup(one.title), "body": Markup(one.body)} for one in texts],
         noise=_noise(facts),
         sources=[letter for letter in claims.sources() if any(v.claim.rstrip("0123456789") == letter for v in shown)],
         run=facts["run"],

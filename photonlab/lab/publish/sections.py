@@ -153,6 +153,27 @@ def section(name, notebook):
     return result
 
 
+def prose(name, source):
+    """Render a text of the project's own.
+
+    Parameters
+    ----------
+    name : str
+        Becomes the prefix of all ids.
+    source : str
+        Markdown, with one title.
+
+    Returns
+    -------
+    Section
+    """
+    result = Section(name)
+    body = _markdown(name, source, result)
+    label = html.escape(re.sub(r"<[^>]+>", "", result.title), quote=True)
+    result.body = f'<div class="prose" role="region" tabindex="0" aria-label="Text: {label}">{body}</div>'
+    return result
+
+
 def _markdown(name, source, result):
     try:
         return MarkdownWithMath(renderer=Renderer(result)).render(source)
