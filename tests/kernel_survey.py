@@ -28,6 +28,7 @@ from photonlab.kernels import (
     framing,
     hash_policies,
     hashing,
+    level_book,
     list_walk,
     moldudp64,
     pool,
@@ -56,6 +57,8 @@ from photonlab.systems.experiments import (
     touch,
 )
 from photonlab.systems.feed import consumer, receiver, resend, simulator
+from photonlab.systems.tick_to_trade import engine as engines
+from photonlab.systems.tick_to_trade import ticks
 from tests import mold_drivers
 from tests.oracle import captures as capture_files
 from tests.oracle import streams
@@ -323,6 +326,14 @@ def use_experiments():
     scorecard.measure(day.Day("day", "a day", today, 3000), 1)
 
 
+def use_tick_to_trade():
+    """The engine on order flow of three instruments, and the levels of its books."""
+    chosen = np.arange(300, dtype=np.uint32) % 3
+    data, engine = ticks.as_bytes(ticks.flow(chosen, 1)), engines.make_engine(3)
+    engines.run(engine, data, np.uint64(0), np.uint64(data.size), np.zeros(1 << 14, np.uint8))
+    level_book.levels_of(engine.books.words, np.uint64(0), np.uint64(1), np.zeros((10, 3), np.int64))
+
+
 def import_all():
     """Import every module, so that every kernel is in the register."""
     for module in pkgutil.walk_packages(photonlab.__path__, "photonlab."):
@@ -371,6 +382,7 @@ if __name__ == "__main__":
         use_replay,
         use_tables,
         use_experiments,
+        use_tick_to_trade,
     ):
         use()
     use_measuring()

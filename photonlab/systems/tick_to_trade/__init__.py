@@ -1,0 +1,1 @@
+"""Tick to trade: market data in SBE in, orders in SBE out."""
