@@ -35,6 +35,8 @@ ALLOCATION_ALLOWED = {
     },
 }
 
+pytestmark = pytest.mark.timeout(900)  # every kernel of the house is compiled anew
+
 WATCHED = (
     "photonlab.kernels.",
     *(f"photonlab.systems.{room}." for room in ("captures", "message_loop", "replayer", "sift", "synth", "tables")),
@@ -51,7 +53,7 @@ def survey(tmp_path_factory):
         env={**os.environ, "PHOTONLAB_CACHE": str(tmp_path_factory.mktemp("cache"))},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=880,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
