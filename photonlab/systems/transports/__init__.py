@@ -1,0 +1,1 @@
+"""Transports: ways for bytes from one process to another, behind one interface of kernels."""

@@ -1,0 +1,117 @@
+"""Transports: the same bytes by every one of them, byte by byte too; a peer that is gone; a stop; refusals."""
+
+import os
+import socket
+
+import numpy as np
+import pytest
+
+from photonlab.machine import io_uring, stream_sockets
+from photonlab.systems import spin
+from photonlab.systems.transports import echo, kinds
+from photonlab.systems.transports import link as links
+
+pytestmark = pytest.mark.skipif(not stream_sockets.available(), reason="Linux's calls")
+
+
+def round_trips(name, count, size=64, piece=None):
+    kind = kinds.KINDS[name]
+    cpu = spin.placement()[0][1]
+    if why := kinds.refused(kind, cpu):
+        pytest.skip(why)
+    ends, spans, seen = kinds.open_ends(kind), np.zeros(count, np.uint64), []
+    kinds.prepare(kind, ends)
+
+    def side(number):
+        descriptors = ends.theirs if number else ends.mine
+
+        def run(flags):
+            end = kinds.make_end(kind, descriptors, number, cpu)
+            if piece:
+                end.link.words[links.PIECE] = piece
+            try:
+                if number:
+                    return int(echo.pong(end.link, flags, np.uint64(size), np.uint64(count)))
+                return int(echo.ping(end.link, flags, np.uint64(size), np.uint64(count), spans))
+            finally:
+                seen.append(end.link.words.copy())
+                end.close()
+
+        return run
+
+    try:
+        done = spin.together(side(0), side(1), seconds=20)
+    finally:
+        ends.close()
+    return done.first, done.second, seen
+
+
+@pytest.mark.parametrize("name", [name for name, kind in kinds.KINDS.items() if kind.family != kinds.MULTICAST])
+def test_bytes_come_back_as_they_went(name):
+    few = 40 if "SQPOLL" in name else 300
+    first, second, _ = round_trips(name, few)
+    assert (first, second) == (few, few)
+
+
+@pytest.mark.parametrize("name", ["TCP blocking", "TCP spinning", "TCP epoll spinning", "AF_UNIX", "shared memory",
+                                  "io_uring", "io_uring DEFER_TASKRUN", "io_uring registered"])  # fmt: skip
+def test_bytes_that_go_one_by_one_make_whole_messages(name):
+    first, second, seen = round_trips(name, 20, size=150, piece=1)
+    assert (first, second) == (20, 20)
+    assert max(int(words[links.SHORT]) for words in seen) > 100
+
+
+@pytest.mark.parametrize("name", ["TCP blocking", "TCP spinning", "TCP epoll spinning", "AF_UNIX", "io_uring"])
+def test_a_peer_that_is_gone_ends_the_wait(name):
+    kind = kinds.KINDS[name]
+    if why := kinds.refused(kind):
+        pytest.skip(why)
+    ends = kinds.open_ends(kind)
+    seen = []
+
+    def gone(flags):
+        end = kinds.make_end(kind, ends.mine, 0)
+        done = echo.ping(end.link, flags, np.uint64(64), np.uint64(100), np.zeros(100, np.uint64))
+        seen.append((int(done), int(end.link.words[links.WHY])))
+        end.close()
+
+    def going(flags):
+        end = kinds.make_end(kind, ends.theirs, 1)
+        echo.pong(end.link, flags, np.uint64(64), np.uint64(5))
+        if flags[spin.STOP] == 0:
+            with socket.socket(fileno=os.dup(ends.theirs[0])) as other:
+                other.shutdown(socket.SHUT_RDWR)
+        end.close()
+
+    spin.together(gone, going, seconds=20)
+    ends.close()
+    assert seen[-1][0] == 5
+    assert seen[-1][1] in (int(stream_sockets.CLOSED), 104)
+
+
+@pytest.mark.parametrize("name", ["TCP blocking", "TCP spinning", "AF_UNIX", "shared memory", "io_uring"])
+def test_a_peer_that_says_nothing_is_waited_for_until_the_deadline(name):
+    kind = kinds.KINDS[name]
+    if why := kinds.refused(kind):
+        pytest.skip(why)
+    ends = kinds.open_ends(kind)
+    kinds.prepare(kind, ends)
+
+    def waits(flags):
+        end = kinds.make_end(kind, ends.mine, 0)
+        echo.ping(end.link, flags, np.uint64(64), np.uint64(1), np.zeros(1, np.uint64))
+        end.close()
+
+    def silent(flags):
+        end = kinds.make_end(kind, ends.theirs, 1)
+        echo.pong(end.link, flags, np.uint64(64), np.uint64(0))
+        end.close()
+
+    with pytest.raises(spin.LostPartnerError):
+        spin.together(waits, silent, seconds=0.3)
+    ends.close()
+
+
+def test_a_ring_that_cannot_be_says_why():
+    why = io_uring.refused(io_uring.SQPOLL | io_uring.DEFER_TASKRUN)
+    assert why.startswith("io_uring is refused: ")
