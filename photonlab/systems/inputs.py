@@ -5,6 +5,7 @@ go round, while the caller works on those before. ISA-L unpacks gzip twice as fa
 """
 
 import hashlib
+import itertools
 import os
 import queue
 import sys
@@ -108,8 +109,13 @@ class Input:
         """SHA-256 of the stored bytes up to where they were read, or an empty string. Ask when all is read."""
         return self._raw.hasher.hexdigest() if self._raw.hasher is not None else ""
 
-    def chunks(self):
+    def chunks(self, next_buffer=None):
         """Yield the messages in pieces of up to `CHUNK` bytes, as arrays of uint8 that are good until the next one.
+
+        Parameters
+        ----------
+        next_buffer : callable, optional
+            Gives memory to read a plain input into, in place of one buffer that is used over and over.
 
         Raises
         ------
@@ -119,8 +125,8 @@ class Input:
         if self.kind or self._raw.hasher is not None:
             yield from self._ahead()
             return
-        buffer = np.empty(CHUNK, np.uint8)
-        while count := self._stream.readinto(buffer):
+        next_buffer = next_buffer or itertools.repeat(np.empty(CHUNK, np.uint8)).__next__
+        while count := self._stream.readinto(buffer := next_buffer()):
             yield buffer[:count]
 
     def _ahead(self):

@@ -82,7 +82,7 @@ def feed_all(replayer, source, salvage=False, progress=None) -> float:
     replayer.feed(b"")  # compile, or load from the cache, outside the time that is reported
     started = time.perf_counter()
     try:
-        for chunk in source.chunks():
+        for chunk in source.chunks(getattr(replayer, "next_buffer", None)):
             replayer.feed(chunk)
             if progress:
                 progress(source.done, source.size)

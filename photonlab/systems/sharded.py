@@ -31,9 +31,10 @@ class Piece:
         self.data, self.readers, self.lock = self.memory[:0], 0, threading.Lock()
 
     def fill(self, data, readers):
-        """Take a copy: the caller may use its buffer again."""
+        """Take a copy, as the caller may use its buffer again; bytes that lie here already stay."""
         self.data, self.readers = self.memory[: data.size], readers
-        self.data[:] = data
+        if data.base is not self.memory:
+            self.data[:] = data
 
     def done(self) -> bool:
         """Note that a reader has done with it; return whether that was the last one."""
@@ -85,15 +86,27 @@ class Shards(Findings):
         self.name = self.parts[0].name
         self._queues = [queue.SimpleQueue() for _ in self.parts]
         self._free = queue.SimpleQueue()
+        self._lent = None
         self._errors = [None] * cores
         self._threads = []
 
     def feed(self, chunk):
         """Hand the next bytes to all cores; see `Replayer.feed`. An error may come with a later chunk."""
         data = as_bytes_array(chunk)
+        self._start()
+        for begin in range(0, data.size, PIECE):
+            lent, self._lent = self._lent, None
+            piece = lent if lent is not None else self._free.get()
+            piece.fill(data[begin : begin + PIECE], len(self.parts))
+            for waiting in self._queues:
+                waiting.put(piece)
+        self._raise()
+
+    def _start(self):
+        """Compile, or load, in this thread, and start those of the cores."""
         if not self._threads:
             for part in self.parts:
-                part.feed(b"")  # compile, or load, in this thread
+                part.feed(b"")
             for _ in range(AHEAD):
                 self._free.put(Piece())
             self._threads = [
@@ -102,12 +115,13 @@ class Shards(Findings):
             ]
             for thread in self._threads:
                 thread.start()
-        for begin in range(0, data.size, PIECE):
-            piece = self._free.get()
-            piece.fill(data[begin : begin + PIECE], len(self.parts))
-            for waiting in self._queues:
-                waiting.put(piece)
-        self._raise()
+
+    def next_buffer(self) -> np.ndarray:
+        """Return memory of `PIECE` bytes to read the next chunk into: fed from there it is not copied."""
+        if self._lent is None:
+            self._start()
+            self._lent = self._free.get()
+        return self._lent.memory
 
     def _work(self, core):
         """Feed one part; after an error only take what comes, so that nobody waits for this core."""
