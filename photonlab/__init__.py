@@ -1,6 +1,6 @@
 """Numba kernels for low-latency market data, and notebooks that put published claims about such code to the test."""
 
-__all__ = ["replay", "tables"]
+__all__ = ["replay", "sbe", "tables"]
 
 
 def __getattr__(name):
@@ -13,4 +13,8 @@ def __getattr__(name):
         from photonlab.systems.tables.make import tables
 
         return tables
+    if name == "sbe":
+        from importlib import import_module
+
+        return import_module("photonlab.sbe")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -36,6 +36,7 @@ from photonlab.kernels import (
     ring_variants,
     soupbintcp,
 )
+from photonlab.kernels.sbe import walk
 from photonlab.lab.measure import allocation, histogram, noise, openloop
 from photonlab.lab.studies import day, scorecard
 from photonlab.machine import clock, jit, latency, libc
@@ -58,7 +59,7 @@ from photonlab.systems.experiments import (
 )
 from photonlab.systems.feed import consumer, receiver, resend, simulator
 from photonlab.systems.tick_to_trade import engine as engines
-from photonlab.systems.tick_to_trade import ticks
+from photonlab.systems.tick_to_trade import messages, ticks
 from tests import mold_drivers
 from tests.oracle import captures as capture_files
 from tests.oracle import streams
@@ -334,6 +335,15 @@ def use_tick_to_trade():
     level_book.levels_of(engine.books.words, np.uint64(0), np.uint64(1), np.zeros((10, 3), np.int64))
 
 
+def use_sbe():
+    """The walk over an SBE message, and a field of all entries."""
+    tables, index = messages.TABLES, np.zeros((9, 4), np.uint64)
+    data = ticks.as_bytes(ticks.crossing(1)[0])[4:]
+    rows, _, _ = walk.find(walk.make_plan(tables, "BookRefresh"), data, np.uint64(0), np.uint64(data.size), index)
+    level, out = tables.find("BookRefresh.entries.level").code, np.zeros(9, np.int64)
+    walk.column(data, index, rows, np.uint64(1), level, np.int64(-1), out)
+
+
 def import_all():
     """Import every module, so that every kernel is in the register."""
     for module in pkgutil.walk_packages(photonlab.__path__, "photonlab."):
@@ -383,6 +393,7 @@ if __name__ == "__main__":
         use_tables,
         use_experiments,
         use_tick_to_trade,
+        use_sbe,
     ):
         use()
     use_measuring()
