@@ -35,7 +35,7 @@ of a send that is under way, and where they lie."""
 STOPPED = np.uint64(1 << 20)
 """What WHY says of a stop flag or a deadline; `stream_sockets.CLOSED` of a peer that is gone; else it is an errno."""
 
-IN_AT, OUT_AT, ROOM = np.uint64(0), np.uint64(1 << 15), np.uint64(1 << 15)
+IN_AT, OUT_AT, ROOM = np.uint64(0), np.uint64(1 << 15), np.uint64((1 << 15) - 64)
 """Where in the data the bytes received are put by custom, and those to be sent, and room for either."""
 
 PAYLOAD = 63
@@ -73,7 +73,7 @@ def send(link, at, size, flags):
     ----------
     link : Link
     at, size : uint64
-        With io_uring they stay as they are until the next `receive` has returned.
+        With io_uring they stay as they are until the next `send` or `receive` has returned.
     flags : ndarray of uint64
         As `spin.together` hands them out.
     """
@@ -84,9 +84,13 @@ def send(link, at, size, flags):
         return _send_by_calls(words, at, size, flags)
     if mode == RINGS:
         return _send_by_ring(link, at, size, flags)
+    if words[LEFT] != _0:
+        _receive_by_uring(words, at, _0, _0, flags)  # until the last send has gone: its bytes come first
+        if words[LEFT] != _0:
+            return False
     words[LEFT], words[LEFT_AT] = size, words[DATA] + at
     _ask_to_send(words)
-    if words[LEFT] == _0 or words[io_uring.POLLED] != _0:
+    if words[io_uring.POLLED] != _0:
         return True
     return _went(words, io_uring.enter(words, _0))  # now, not with the next call: nobody may be about to receive
 
