@@ -33,6 +33,9 @@ llvmlite.binding.initialize_native_asmparser()  # inline assembly aborts the pro
 KERNELS: dict[str, object] = {}
 """Every kernel by ``module.name``, for the tests that walk over all of them."""
 
+UNSAVED = "Unsaved"
+"""What is compiled for a type whose name begins so is of this process only, and is not written to the disk."""
+
 _PACKAGE = Path(__file__).resolve().parent.parent
 _DIGEST_BYTES = 32
 _warned: set[int] = set()  # processes that have had their warning
@@ -249,6 +252,8 @@ class KernelCache(FunctionCache):
 
     def save_overload(self, sig, data):
         """Write the machine code of a signature, if that can be done."""
+        if UNSAVED in str(sig):
+            return
         try:
             try:
                 super().save_overload(sig, data)

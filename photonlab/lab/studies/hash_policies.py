@@ -10,7 +10,7 @@ from photonlab.lab.judge import claims
 from photonlab.lab.measure import timing
 from photonlab.lab.measure.comparison import Comparison
 from photonlab.lab.publish.figures import COLOURS, MUTED
-from photonlab.lab.studies.hash_workload import FIBONACCI, FIND, IDENTITY, UNORDERED
+from photonlab.lab.studies.hash_workload import FIBONACCI, FIND, IDENTITY, OPEN, UNORDERED
 from photonlab.systems.experiments import map_work, maps
 from photonlab.systems.experiments import reference_streams as streams
 
@@ -29,12 +29,14 @@ def spread_chart(found):
     matplotlib.figure.Figure
     """
     fig, axes = plt.subplots()
-    for name, colour in zip(found.probes, COLOURS, strict=False):
+    for place, name in enumerate(found.probes):
+        colour, dashes = COLOURS[place % len(COLOURS)], ("-", "--", ":")[place // len(COLOURS) % 3]
         counts = found.probes[name][: map_work.PROBES_SHOWN].astype(np.float64)
         share = counts[::-1].cumsum()[::-1] / counts.sum()
         looked = np.arange(map_work.PROBES_SHOWN)
         there = (looked >= 1) & (share > 0)
-        axes.plot(looked[there], 100 * share[there], color=colour, label=name, drawstyle="steps-post")
+        axes.plot(looked[there], 100 * share[there], color=colour, linestyle=dashes, label=name,
+                  drawstyle="steps-post")  # fmt: skip
     axes.set_yscale("log")
     axes.set_xscale("log")
     axes.set_xlabel("slots looked at, or more")
@@ -175,11 +177,17 @@ def effect_chart(found):
     matplotlib.figure.Figure
     """
     published = {(one.statistic, one.variant): one.value for one in claims.by_id()["F4"].published}
-    fig, axes = plt.subplots(figsize=(5.8, 3.4))
+    own = [name for name in found.runs if name not in OPEN]
+    fig, axes = plt.subplots(figsize=(5.8, 3.4 + len(own)))
     bars = [
         (f"{job}, {name}", published[job, name] / published[job, FIBONACCI], found.ratio(job, ours, FIBONACCI)["value"])
         for job in ("insert", "find", "churn")
         for name, ours in ((IDENTITY, IDENTITY), ("splitmix64", "splitmix64"), ("unordered_map", UNORDERED))
+    ]
+    bars += [
+        (f"{job}, {name}", None, found.ratio(job, name, FIBONACCI)["value"])
+        for name in own
+        for job in ("insert", "find", "churn")
     ]
     for place, (_, there, here) in enumerate(bars):
         for value, shift, colour in ((there, -0.2, COLOURS[1]), (here, 0.2, COLOURS[0])):

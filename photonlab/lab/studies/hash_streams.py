@@ -75,7 +75,7 @@ def enemy_table(count=512, bits=11):
     rows = []
     for name in POLICIES:
         row = {"policy": name}
-        for enemy in POLICIES:
+        for enemy in streams.ENEMIES:
             keys = streams.adversarial(enemy, count, bits)
             one = maps.Flat(name, slots=1 << bits)
             one.insert(keys)
@@ -191,7 +191,7 @@ def enemy_times(rounds, count=512, bits=11):
         ns a search; one row a policy, one column an enemy.
     """
     rows = {name: {"policy": name} for name in POLICIES}
-    for enemy in POLICIES:
+    for enemy in streams.ENEMIES:
         keys = streams.adversarial(enemy, count, bits)
         every = {name: maps.Flat(name, slots=1 << bits) for name in POLICIES}
         for one in every.values():

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from photonlab.kernels import open_table
+from photonlab.kernels.hash_policies import POLICIES
 from photonlab.lab.measure import timing
 from photonlab.lab.measure.comparison import Comparison, Ratio
 from photonlab.systems.experiments import map_work, maps, native_map
@@ -23,6 +24,7 @@ PRIME, POWER, UNORDERED = "chained, prime", "chained, power of two", "std::unord
 PAGED, PAGED_AHEAD = "paged index", "paged index, looking ahead"
 TYPED, PYTHON = "numba.typed.Dict", "Python dict"
 OPEN = (IDENTITY, FIBONACCI, SPLITMIX, MURMUR, SHORT, NEIGHBOURS)
+"""Policies of this house."""
 
 INSERT, FIND, CHURN, OLDEST = "insert", "find", "churn", "churn, oldest first"
 JOBS = (INSERT, FIND, CHURN, OLDEST)
@@ -169,9 +171,9 @@ def measure(live, rounds, seed) -> Workload:
     # a sample has its misses too: as many as nine in ten of its queries leave
     asked_of = {name: streams.queries(keys, _ops(name, FIND, live), seed=seed) for name in SAMPLES}
     comparisons[FIND] = _find(every, rounds, asked, asked_of) | _find(dicts, 3, asked, {})
-    probes = {name: every[name].probes(asked) for name in OPEN if name != IDENTITY}
+    probes = {name: every[name].probes(asked) for name in POLICIES if name != IDENTITY}
     probes = {IDENTITY: _identity_probes(every[IDENTITY], asked)} | probes
-    runs = {name: every[name].longest_run() for name in OPEN}
+    runs = {name: every[name].longest_run() for name in POLICIES}
     memory = {name: one.bytes(keys) / live for name, one in every.items()}
     comparisons[CHURN] = _churn(every, rounds, keys, order, CHURN) | _churn(dicts, 3, keys, order, CHURN)
     some = {name: one for name, one in every.items() if name in OLDEST_TOO}
@@ -224,7 +226,7 @@ class Life:
 
 
 def _make(live, slots, why_not):
-    every = {name: maps.Flat(name, slots=slots) for name in OPEN}
+    every = {name: maps.Flat(name, slots=slots) for name in POLICIES}
     every[TOMBSTONES] = maps.Flat(FIBONACCI, "tombstones", slots)
     every[AHEAD] = maps.Flat(FIBONACCI, slots=slots, ahead=map_work.AHEAD)
     every[PAGED], every[PAGED_AHEAD] = maps.Paged(live), maps.Paged(live, ahead=map_work.AHEAD)

@@ -58,6 +58,10 @@ STREAMS = {
 """Name → function of count and seed."""
 
 
+ENEMIES = ("identity", "Fibonacci", "splitmix64", "Murmur", "cut-down Murmur", "neighbours")
+"""Policies that `adversarial` can undo."""
+
+
 def adversarial(policy, count, bits):
     """Return references that all have one and the same home under a policy, in a table of 2^bits slots.
 
@@ -66,7 +70,7 @@ def adversarial(policy, count, bits):
     Parameters
     ----------
     policy : str
-        Name in `hash_policies.POLICIES`.
+        One of `ENEMIES`.
     count : int
         At most 2^(62 - bits).
     bits : int
