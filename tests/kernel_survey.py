@@ -38,7 +38,7 @@ from photonlab.kernels import (
 )
 from photonlab.kernels.sbe import walk
 from photonlab.lab.measure import allocation, histogram, noise, openloop
-from photonlab.lab.studies import day, scorecard
+from photonlab.lab.studies import day, scorecard, trade_core
 from photonlab.machine import clock, jit, latency, libc
 from photonlab.machine.memory import as_bytes_array
 from photonlab.systems import calling, captures, message_loop, sharded, synth
@@ -58,8 +58,8 @@ from photonlab.systems.experiments import (
     touch,
 )
 from photonlab.systems.feed import consumer, receiver, resend, simulator
+from photonlab.systems.tick_to_trade import drive, messages, ticks
 from photonlab.systems.tick_to_trade import engine as engines
-from photonlab.systems.tick_to_trade import messages, ticks
 from tests import mold_drivers
 from tests.oracle import captures as capture_files
 from tests.oracle import streams
@@ -333,6 +333,10 @@ def use_tick_to_trade():
     data, engine = ticks.as_bytes(ticks.flow(chosen, 1)), engines.make_engine(3)
     engines.run(engine, data, np.uint64(0), np.uint64(data.size), np.zeros(1 << 14, np.uint8))
     level_book.levels_of(engine.books.words, np.uint64(0), np.uint64(1), np.zeros((10, 3), np.int64))
+    work = trade_core.Work(data, 3)
+    work()
+    drive.spans(work.engine, data, work.out, np.uint64(8), histogram.empty())
+    drive.stream(np.zeros(64, np.uint64), np.ones(1, np.uint64))
 
 
 def use_sbe():
