@@ -58,8 +58,9 @@ from photonlab.systems.experiments import (
     touch,
 )
 from photonlab.systems.feed import consumer, receiver, resend, simulator
-from photonlab.systems.tick_to_trade import drive, messages, ticks
+from photonlab.systems.tick_to_trade import drive, exchange, loops, messages, ticks
 from photonlab.systems.tick_to_trade import engine as engines
+from photonlab.systems.transports import echo, kinds
 from tests import mold_drivers
 from tests.oracle import captures as capture_files
 from tests.oracle import streams
@@ -339,6 +340,22 @@ def use_tick_to_trade():
     drive.stream(np.zeros(64, np.uint64), np.ones(1, np.uint64))
 
 
+def use_transports():
+    """Both sides of links, each called with the stop flag up: what it does besides, tests/test_transports.py shows."""
+    end, flags, report = (
+        kinds.make_end(kinds.KINDS["TCP spinning"], (0, 0), 0),
+        exchange.idle_flags(),
+        np.zeros(64, np.uint64),
+    )
+    few, none = np.uint64(8), np.zeros(0, np.uint64)
+    echo.ping(end.link, flags, few, few, none)
+    echo.pong(end.link, flags, few, few)
+    loops.trade(engines.make_engine(1), end.link, flags, few, none, report)
+    given = np.zeros(64, np.uint8)
+    loops.quote(end.link, flags, report, given, few, given, few, none, none, report)
+    loops.burn(flags)
+
+
 def use_sbe():
     """The walk over an SBE message, and a field of all entries."""
     tables, index = messages.TABLES, np.zeros((9, 4), np.uint64)
@@ -397,6 +414,7 @@ if __name__ == "__main__":
         use_tables,
         use_experiments,
         use_tick_to_trade,
+        use_transports,
         use_sbe,
     ):
         use()

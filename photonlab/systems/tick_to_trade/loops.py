@@ -122,6 +122,15 @@ def quote(link, flags, plan, ticks, tick_size, orders, order_size, spans, sent_a
         report[DONE] = i
 
 
+@kernel
+def burn(flags):
+    """Keep a CPU busy, as a thread that polls would, until the stop flag rises; give how often it was looked at."""
+    spins = _0
+    while not given_up(flags, spins):
+        spins += _1
+    return spins
+
+
 @kernel(inner=True)
 def _differs(data, orders, at, size):
     """Tell whether a received order differs anywhere from the one expected."""
