@@ -8,8 +8,10 @@ import shutil
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
 
+from photonlab import paths
 from photonlab.lab.judge import claims, results, verdicts
 from photonlab.lab.measure import noise
 from photonlab.lab.publish import page_check, profiles, report, rundir, runner, sections, summary
@@ -301,6 +303,83 @@ def test_counts_by_source_add_up():
     assert len(summary.everything(judged)) == len(judged)
 
 
+def test_every_chart_and_table_has_an_anchor(page):
+    """Also the table that a notebook shows between charts, and each caption leads to its own."""
+    section = page[page.index('<section class="notebook"') :]
+    anchors = re.findall(r'<(?:figure|div)[^>]* id="(page--(?:figure|table)-\d)"', section)
+    assert anchors == ["page--figure-1", "page--figure-2", "page--table-1"]
+    assert re.findall(r'<a class="anchor" href="#([^"]+)"', section) == anchors
+
+
+REFERENCE = paths.DATA / "reference" / "quick"
+
+
+def altered(folder, change):
+    """The reference run, its rows changed; its page, as text and as a reader sees it."""
+    shutil.copytree(REFERENCE, folder)
+    frame = pd.read_csv(folder / "results.csv", keep_default_na=False, dtype=str).astype(object)
+    change(frame).to_csv(folder / "results.csv", index=False)
+    facts = rundir.read_facts(folder) | {"notebooks": {}}
+    text = report.build(folder, facts)
+    return text, html.unescape(re.sub(r"<style>.*?</style>|<[^>]+>", " ", text, flags=re.DOTALL))
+
+
+def scaled(factor):
+    def change(frame):
+        for name in ("value", "low", "high"):
+            frame[name] = [str(float(cell) * factor) if cell else cell for cell in frame[name]]
+        return frame
+
+    return change
+
+
+def turned(frame):
+    """Every ratio the other way round."""
+    for at, row in frame.iterrows():
+        if row["unit"] == "×" and all(float(row[name] or 0) > 0 for name in ("value", "low", "high")):
+            frame.loc[at, ["value", "low", "high"]] = [str(1 / float(row[name])) for name in ("value", "high", "low")]
+    return frame
+
+
+def emptied(frame):
+    frame[["value", "low", "high"]] = ""
+    frame["note"] = "the probe said no"
+    return frame
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda frame: frame, scaled(0), scaled(-1), scaled(1e-9), scaled(1e12), turned, emptied,
+     lambda frame: frame.iloc[:0], lambda frame: frame.iloc[::3], lambda frame: frame.assign(low="", high="")],
+    ids=["as it was", "nothing", "negative", "tiny", "huge", "turned", "emptied", "no rows", "a third", "no intervals"],
+)  # fmt: skip
+def test_the_page_reads_right_from_whatever_rows(tmp_path, change):
+    text, read = altered(tmp_path / "run", change)
+    assert page_check.problems(text) == []
+    for word in ("nan", "None", "inf", "NaT", "{", "}"):
+        assert not re.search(rf"(?<![\w]){re.escape(word)}(?![\w])", read), word
+    assert len(re.findall(r'<tr class="claim"', text)) == len(claims.load())
+    counted = sum(int(count) for count in re.findall(r"</span> <b>(\d+)</b></li>", text))
+    assert counted == len(claims.load())
+
+
+def test_no_verdict_agrees_when_every_ratio_is_turned(tmp_path):
+    """What held because a ratio said so cannot hold with the ratio turned round."""
+
+    def words(change, name):
+        text, _ = altered(tmp_path / name, change)
+        found = re.findall(r'id="claim-(\w+)" data-verdict="([^"]+)"', text)
+        return {claim for claim, verdict in found if verdict in summary.AGREE}, dict(found)
+
+    held, _ = words(lambda frame: frame, "plain")
+    after, every = words(turned, "turned")
+    lost = held - after
+    assert len(lost) >= 5 and all(every[claim] != "not run" for claim in lost), (held, after)
+    nothing, _ = words(emptied, "emptied")
+    exact = {claim.id for claim in claims.load() if claim.kind == "consistency"}
+    assert nothing <= exact
+
+
 def test_rows_lead_to_their_cells_and_claims(run, page):
     """Any claim's evidence in two clicks: verdict → section, row → cell."""
     rows = re.findall(r'<details class="rows">(.*?)</details>', page, re.S)[0]
@@ -322,11 +401,24 @@ def test_a_noisy_machine_is_told_at_the_top(run, page, tmp_path):
     assert "stolen by the host" in noise.complaints(noise.Noise(0.5, 0.0, 0, 0.0).as_dict())[0]
 
 
+def test_how_quiet_each_notebook_was_stands_on_the_page(run):
+    facts = rundir.read_facts(run)
+    entry = facts["notebooks"]["page"]
+    assert entry["rounds"] == {"comparisons": 0, "rounds": 0, "retaken": 0, "disturbed": 0}, "kept by the notebook"
+    entry["rounds"] = {"comparisons": 2, "rounds": 1234, "retaken": 56, "disturbed": 7}
+    entry["noise"] = noise.Noise(0.25, 0.125, 3, 0.0, 0.5).as_dict()
+    text = re.sub(r"<[^>]+>", " ", report.build(run, facts).partition('id="run"')[2])
+    assert "1,234 56 7 12.5 % 25.0 % 50.0 % 0.0 %" in " ".join(text.replace("\N{NO-BREAK SPACE}", " ").split())
+    del entry["rounds"], entry["noise"]
+    assert "– – – – – – –" in " ".join(re.sub(r"<[^>]+>", " ", report.build(run, facts)).split())
+
+
 def test_the_gauge_reads_something():
     with noise.Gauge() as gauge:
         pass
     found = gauge.noise
     assert found.hiccups >= 0 and 0 <= found.drift < 10 and found.gaps >= 0
+    assert found.waited is None or found.waited >= 0
     assert noise.complaints({}) == []
 
 
@@ -362,6 +454,11 @@ def test_the_page_in_a_browser_without_a_network(run, tmp_path):
         assert chromium.run(shown) == sum(one.id.startswith("R") for one in claims.load())
         chromium.run("document.getElementById('source-all').click(); 0")
         assert chromium.run(shown) == every
+        if chromium.run("CSS.supports('selector(:target-current)')"):
+            chromium.run("document.getElementById('page--a-table').scrollIntoView(); 0")
+            chromium.run("new Promise(done => setTimeout(done, 200))")
+            current = "[...document.querySelectorAll('nav a')].filter(a => a.matches(':target-current')).length"
+            assert chromium.run(current) == 1
         chromium.run("location.hash = '#page--a-table'; 0")
         assert chromium.run("document.querySelector(':target').textContent") == "A table"
         chromium.screenshot(tmp_path / "page.png")

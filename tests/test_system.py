@@ -154,6 +154,7 @@ def test_run_delay_and_steal_and_pressure(tmp_path):
     assert system.steal_ns(tmp_path) == 18 * 10**9 // os.sysconf("SC_CLK_TCK")
     write(tmp_path, "/proc/pressure/cpu", "some avg10=2.25 avg60=1.01 avg300=0.58 total=6833909\n")
     assert system.pressure(tmp_path) == 0.0225
+    assert system.pressure_ns(tmp_path) == 6_833_909_000
 
 
 @pytest.mark.parametrize("text", [None, "", "cpu 1 2 3", "cpu a b c d e f g h i", "intr 5", b"\xff" * 40])
@@ -163,6 +164,7 @@ def test_steal_and_pressure_that_cannot_be_read(tmp_path, text):
         write(tmp_path, "/proc/pressure/cpu", text)
     assert system.steal_ns(tmp_path) is None
     assert system.pressure(tmp_path) is None
+    assert system.pressure_ns(tmp_path) is None
 
 
 def test_an_unknown_counter_stays_unknown():

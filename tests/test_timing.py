@@ -386,3 +386,12 @@ def test_median_of_what_is_not_positive_is_refused(samples):
 def test_pairs_of_unequal_number_are_refused():
     with pytest.raises(ValueError, match="pairs"):
         intervals.ratio([1.0, 2.0], [1.0])
+
+
+def test_the_process_counts_its_rounds():
+    before = timing.TALLY.as_dict()
+    found = timing.compare({"a": lambda: 1, "b": lambda: 1}, rounds=4, batch_ns=1_000)
+    after = timing.TALLY.as_dict()
+    assert {name: after[name] - before[name] for name in after} == {
+        "comparisons": 1, "rounds": 4, "retaken": found.retaken, "disturbed": found.disturbed,
+    }  # fmt: skip

@@ -291,3 +291,12 @@ def pressure(root: Path = _ROOT) -> float | None:
 
 def _join(cpus) -> str:
     return ", ".join(map(str, cpus)) or "none"
+
+
+def pressure_ns(root: Path = _ROOT) -> int | None:
+    """Return for how long some task has waited for a CPU since boot, in ns; None where that is not counted."""
+    for field in (read_text("/proc/pressure/cpu", root) or "").split():
+        if field.startswith("total="):  # of the first line, "some"; in microseconds
+            with contextlib.suppress(ValueError):
+                return int(field[6:]) * 1000
+    return None

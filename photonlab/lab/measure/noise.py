@@ -2,7 +2,8 @@
 
 Two probes of a twentieth of a second frame each notebook: a spinning thread looks for gaps in its own time (hiccups:
 the system or the host had something else to do) and for the length of a cycle (a clock that drifts: throttling, turbo).
-What the system counts on its own, stolen time, is read at both ends. Nothing runs while the notebook measures.
+What the system counts on its own, stolen time and
+tasks that waited for a CPU, is read at both ends. Nothing runs while the notebook measures.
 """
 
 import os
@@ -75,12 +76,17 @@ class Noise:
         How many.
     drift : float
         Change of the length of a cycle from the first probe to the last, as a share.
+    waited : float or None
+        Share of the time in which some task had to wait for a CPU, ours included (pressure stall information); None
+        where the system does not count it. Shown and not complained of: a notebook with more threads than CPUs makes
+        its own.
     """
 
     stolen: float | None
     hiccups: float
     gaps: int
     drift: float
+    waited: float | None = None
 
     def as_dict(self) -> dict:
         """Return it as plain values, rounded to what they are worth."""
@@ -94,18 +100,20 @@ class Gauge:
 
     def __enter__(self):
         self._first = _probed()
-        self._began, self._stolen = time.monotonic_ns(), system.steal_ns()
+        self._began, self._stolen, self._waited = time.monotonic_ns(), system.steal_ns(), system.pressure_ns()
         return self
 
     def __exit__(self, *_):
-        wall, stolen = time.monotonic_ns() - self._began, system.steal_ns()
+        wall, stolen, waited = time.monotonic_ns() - self._began, system.steal_ns(), system.pressure_ns()
         last = _probed()
-        share = None
-        if stolen is not None and self._stolen is not None:
-            share = (stolen - self._stolen) / (max(wall, 1) * (os.cpu_count() or 1))
+        share = _share(stolen, self._stolen, wall * (os.cpu_count() or 1))
         lost, gaps = self._first[0] + last[0], self._first[1] + last[1]
         drift = abs(last[2] / self._first[2] - 1)
-        self.noise = Noise(share, lost / (2 * PROBE_SECONDS), gaps, drift)
+        self.noise = Noise(share, lost / (2 * PROBE_SECONDS), gaps, drift, _share(waited, self._waited, wall))
+
+
+def _share(after, before, of):
+    return None if after is None or before is None else (after - before) / max(of, 1)
 
 
 def _probed():

@@ -39,6 +39,26 @@ disturbed; never less than `TOLERATED_NS`."""
 TOLERATED_NS = 20_000
 
 
+class Tally:
+    """What the comparisons of this process came to, for whoever wants to say how quiet they were."""
+
+    comparisons = rounds = retaken = disturbed = 0
+
+    def add(self, rounds, retaken, disturbed):
+        """Count one comparison: rounds kept, thrown away and taken again, kept although disturbed."""
+        self.comparisons += 1
+        self.rounds, self.retaken, self.disturbed = (
+            self.rounds + rounds, self.retaken + retaken, self.disturbed + disturbed,
+        )  # fmt: skip
+
+    def as_dict(self) -> dict:
+        """Return the counts."""
+        return {name: getattr(self, name) for name in ("comparisons", "rounds", "retaken", "disturbed")}
+
+
+TALLY = Tally()
+
+
 class ChecksumError(RuntimeError):
     """Variants that should have done the same work returned different checksums."""
 
@@ -125,6 +145,7 @@ def compare(
     with compilation.Compiling() as seen:
         kept, retaken = _rounds([*works, *nothing], rounds, rounds if retakes is None else retakes, clock, usage)
     compilation.refuse(seen, before, compilation.signatures(kernels), ", ".join(variants))
+    TALLY.add(rounds, retaken, kept.disturbed)
     bare = {work.batch: kept.times(len(works) + i) for i, work in enumerate(nothing)}
     timed = {work.name: work.timed(kept.times(i), bare[work.batch]) for i, work in enumerate(works)}
     return Comparison(timed, rounds, retaken, kept.disturbed, kept.reason, seed)

@@ -8,11 +8,15 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from IPython import get_ipython
 from IPython.display import Markdown, display
 
 from photonlab.errors import UserError
 from photonlab.lab.judge import results
-from photonlab.lab.publish import figures, tables
+from photonlab.lab.measure import timing
+from photonlab.lab.publish import figures, rundir, tables
+
+_kept = []  # what runs after each cell of this kernel
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,26 @@ def start(name):
         raise ValueError(f"the notebook {driven} calls itself {name!r}")
     results.start(name)
     figures.use_style()
+    _count_rounds(name)
     return Notebook(name, results.out())
+
+
+def _count_rounds(name):
+    """Keep beside the rows, after each cell, how many timed rounds there were and how many had to be taken again."""
+    shell = get_ipython()
+    if shell is None:
+        return
+    path, before = rundir.rounds_file(results.out(), name), timing.TALLY.as_dict()
+
+    def keep(*_):
+        counts = {what: count - before[what] for what, count in timing.TALLY.as_dict().items()}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rundir.write_json(path, counts)
+
+    if _kept:
+        shell.events.unregister("post_run_cell", _kept.pop())
+    shell.events.register("post_run_cell", keep)
+    _kept.append(keep)
 
 
 def input_file(text):

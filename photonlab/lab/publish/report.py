@@ -141,7 +141,7 @@ def build(folder, facts=None):
         version=facts["photonlab"],
         profile=facts["profile"],
         input=facts["input"],
-        parameters=[(name, _parameters(entry["parameters"])) for name, entry in facts["notebooks"].items()],
+        notebooks=[_made(name, entry) for name, entry in facts["notebooks"].items()],
     )
     found = page_check.problems(text)
     if found:
@@ -264,6 +264,19 @@ def _row(verdict, claim, places, cells, here):
         "kind": KINDS.get(verdict.verdict, "none"),
         "place": place,
         "cell": cells.get(verdict.claim, "") if verdict.value is not None else "",
+    }
+
+
+def _made(name, entry):
+    """How one notebook ran: what was set, how long it took, and how quiet the machine was."""
+    rounds, noise_here = entry.get("rounds") or {}, entry.get("noise") or {}
+    shares = [noise_here.get(what) for what in ("hiccups", "stolen", "waited", "drift")]
+    counts = [rounds.get(what) for what in ("rounds", "retaken", "disturbed")]
+    return {
+        "name": name,
+        "parameters": _parameters(entry["parameters"]),
+        "counts": [MISSING if count is None else f"{count:,}" for count in counts],
+        "shares": [MISSING if share is None else f"{100 * share:.1f}{NBSP}%" for share in shares],
     }
 
 

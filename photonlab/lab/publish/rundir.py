@@ -40,6 +40,39 @@ def read_facts(folder):
     return facts
 
 
+def rounds_file(folder, name):
+    """Return where a notebook's count of timed rounds lies.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The run's.
+    name : str
+        The notebook's.
+
+    Returns
+    -------
+    pathlib.Path
+    """
+    return Path(folder) / "rows" / f"{name}.rounds.json"
+
+
+def read_rounds(folder, name):
+    """Read a notebook's count of timed rounds: comparisons, rounds, retaken, disturbed; empty if it kept none.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    name : str
+
+    Returns
+    -------
+    dict of str to int
+    """
+    path = rounds_file(folder, name)
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
 def write_json(path, content):
     """Write JSON that equal content makes equal, and that is never half there.
 

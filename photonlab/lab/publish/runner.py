@@ -72,7 +72,11 @@ def run_report(profile="quick", itch=None, only=None, out=None, *, given=None, n
                 facts["notebooks"][path.stem]["begun"] = True
                 with noise.Gauge() as gauge:
                     took = run_notebook(path, values[path.stem], folder, run=facts["run"], cell_seconds=seconds)
-                facts["notebooks"][path.stem] |= {"seconds": round(took, 1), "noise": gauge.noise.as_dict()}
+                facts["notebooks"][path.stem] |= {
+                    "seconds": round(took, 1),
+                    "noise": gauge.noise.as_dict(),
+                    "rounds": rundir.read_rounds(folder, path.stem),
+                }
                 tell(f"{took:.1f} s\n")
             results.write(folder)
             report.write(folder, facts)

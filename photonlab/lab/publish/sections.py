@@ -15,6 +15,12 @@ from nbconvert.preprocessors import TagRemovePreprocessor
 
 TEMPLATES = Path(__file__).parent / "templates"
 SHOWN = {"text/html", "text/markdown", "text/plain"}
+BOXES = re.compile(
+    r'(?:(?P<figure><figure [^>]*>)|(?P<table><div [^>]*class="table"[^>]*>))(?P<between>.*?)'
+    "(?P<end></figcaption>|</caption>)",
+    re.DOTALL,
+)
+"""A chart or a table, from its beginning to the end of its caption."""
 CLAIM = re.compile(r"\b[A-Z]\d{1,2}\b")
 
 
@@ -145,12 +151,28 @@ def section(name, notebook):
         warnings.simplefilter("ignore")
         result.body, _ = exporter.from_notebook_node(notebook)
     result.body = result.body.replace("<pre>", '<pre tabindex="0">')  # it scrolls, and not everybody has a mouse
+    result.body = _anchored(name, result.body)
     for claim, cell in result.cells.items():
         before = result.body.partition(f'id="{cell}"')[0]
         result.places.setdefault(claim, (re.findall(r'<h\d id="([^"]+)"', before) or [name])[-1])
     if not result.title:
         raise ReportError(f"{name}: the notebook has no title ('# …' in a Markdown cell)")
     return result
+
+
+def _anchored(name, body):
+    """Give every chart and every table an id, and its caption a link to it."""
+    numbers = {"figure": 0, "table": 0}
+
+    def mark(found):
+        kind = "figure" if found["figure"] else "table"
+        numbers[kind] += 1
+        anchor = f"{name}--{kind}-{numbers[kind]}"
+        link = f'<a class="anchor" href="#{anchor}" aria-label="Link to {kind} {numbers[kind]} of {name}">#</a>'
+        begin = found["figure"] or found["table"]
+        return f'{begin[:-1]} id="{anchor}">{found["between"]} {link}{found["end"]}'
+
+    return BOXES.sub(mark, body)
 
 
 def prose(name, source):
