@@ -336,7 +336,7 @@ def use_tick_to_trade():
     level_book.levels_of(engine.books.words, np.uint64(0), np.uint64(1), np.zeros((10, 3), np.int64))
     work = trade_core.Work(data, 3)
     work()
-    drive.spans(work.engine, data, work.out, np.uint64(8), histogram.empty())
+    drive.spans(work.engine, data, work.out, np.uint64(8), np.uint64(1), histogram.empty())
     drive.stream(np.zeros(64, np.uint64), np.ones(1, np.uint64))
 
 

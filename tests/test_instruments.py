@@ -63,8 +63,8 @@ def test_the_proof_is_clean_and_counts():
 
 def test_spans_cover_whole_batches_only():
     work, spans = trade_core.Work(ticks.as_bytes(ticks.crossing(10)[0])), histogram.empty()
-    assert drive.spans(work.engine, work.data, work.out, np.uint64(4), spans) == 10
-    assert spans.totals[1] == 2
+    assert drive.spans(work.engine, work.data, work.out, np.uint64(4), np.uint64(3), spans) == 30
+    assert spans.totals[1] == 6
     assert work() == work() == 10
 
 

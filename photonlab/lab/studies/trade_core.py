@@ -15,6 +15,9 @@ from photonlab.systems.tick_to_trade import drive, engine, messages, ticks
 BATCH = 64
 """Ticks a batch: some thousand cycles, against which a read of the clock is small."""
 
+LENGTH = 4096
+"""Ticks of a stream, taken again and again: they lie in the second cache, as a receive buffer in use does."""
+
 CROSSING, FLOW = "every tick calls for an order", "order flow"
 PERCENTILES = (50, 90, 99, "99.9")
 
@@ -98,24 +101,22 @@ def measure(count=100_000, rounds=11, seed=1) -> Core:
     Parameters
     ----------
     count : int
-        Ticks of each stream.
+        Ticks of each stream in a round, or as many more as fill it up to a whole number of `LENGTH`.
     rounds : int
-        Of each stream, after one to warm up.
+        Of each stream, after it was gone through once.
     seed : int
         Of the order flow.
     """
-    flow = np.zeros(count, np.uint32)
-    streams = {CROSSING: ticks.crossing(count)[0], FLOW: ticks.flow(flow, seed)}
+    length = min(count, LENGTH)
+    turns = -(-count // length)
+    streams = {CROSSING: ticks.crossing(length)[0], FLOW: ticks.flow(np.zeros(length, np.uint32), seed)}
     works = {name: Work(ticks.as_bytes(found)) for name, found in streams.items()}
-    compared = timing.compare(dict(works.items()), rounds=max(rounds, 3), ops=count)
+    compared = timing.compare(dict(works.items()), rounds=max(rounds, 3), ops=length)
     found = []
     for name, work in works.items():
         for batch in (BATCH, 1):
             spans = histogram.empty(bound=1 << 16)
-            for turn in range(rounds + 1):
-                drive.spans(work.engine, work.data, work.out, np.uint64(batch), spans)
-                if turn == 0:
-                    histogram.clear(spans)
+            drive.spans(work.engine, work.data, work.out, np.uint64(batch), np.uint64(rounds * turns), spans)
             floor = None if batch > 1 else clock.floor().ticks
             summary = histogram.summary(spans, PERCENTILES, floor=floor)
             found.append(Distribution(name, batch, summary, spans.buckets.copy()))
