@@ -23,6 +23,8 @@ from photonlab.kernels import (
 from photonlab.systems.captures import CaptureStream
 from photonlab.systems.replayer import Replayer
 from photonlab.systems.tables.recorder import Recorder, Wanted
+from photonlab.systems.tick_to_trade import loops
+from photonlab.systems.transports import link
 from tests import drivers, mold_drivers
 from tests.oracle import book as oracle
 from tests.oracle import captures, itch, streams
@@ -47,6 +49,7 @@ def check_all(books_first):
         check_map,
         check_pool,
         check_ring,
+        check_links,
         check_index,
         check_tree,
         check_tables,
@@ -54,6 +57,30 @@ def check_all(books_first):
     replay = [check_rules, check_streams, check_prices, check_chunks]
     for check in replay + rooms if books_first else rooms + replay:
         check()
+
+
+def check_links():
+    """Bytes through a link of rings, in pieces of any size; then orders that differ in one byte each."""
+    there = [ring.make_ring(64) for _ in range(2)]
+    words, flags = np.zeros((2, 64), np.uint64), np.zeros(64, np.uint64)
+    data = np.zeros((2, (1 << 16) + 64), np.uint8)
+    one, other = (link.Link(words[i], data[i], there[1 - i], there[i]) for i in (0, 1))
+    words[:, int(link.MODE)], flags[0] = link.RINGS, 1
+    for piece, size in ((1, 20), (63, 63), (63, 64), (1000, 150), (7, 50)):
+        words[0, int(link.PIECE)] = piece
+        sent = np.arange(size, dtype=np.uint8) + np.uint8(size)
+        at = int(link.OUT_AT)
+        data[0, at : at + size + 8] = np.concatenate([sent, np.full(8, 0xEE, np.uint8)])
+        assert link.send(one, link.OUT_AT, np.uint64(size), flags)
+        assert link.receive(other, link.IN_AT, np.uint64(size), link.ROOM, flags) == size
+        assert data[1, :size].tobytes() == sent.tobytes()
+        assert link.receive(other, link.IN_AT, np.uint64(1), link.ROOM, flags) == 0
+    order = np.arange(100, 152, dtype=np.uint8)
+    for at in range(52):
+        data[0, :52] = order
+        assert not loops._differs(data[0], order, np.uint64(0), np.uint64(52))
+        data[0, at] ^= 4
+        assert loops._differs(data[0], order, np.uint64(0), np.uint64(52))
 
 
 def check_packets():

@@ -33,6 +33,8 @@ SIFT, RECORD, LADDER, LIVES = (
     "systems/sift.py", "systems/tables/record.py", "systems/tables/ladder.py", "systems/tables/lives.py",
 )  # fmt: skip
 
+LINK, TRADE = "systems/transports/link.py", "systems/tick_to_trade/loops.py"
+
 MUTANTS = {
     "none": (LOOP, "", ""),
     # hashing
@@ -54,6 +56,10 @@ MUTANTS = {
     "ring: read again": (RING, "release_to(ring, first + _1)", "release_to(ring, first)"),
     "ring: batch published in part": (RING, "publish_to(ring, first + count)", "publish_to(ring, first + _1)"),
     "ring: slots do not wrap around": (RING, "(index & ring.mask) *", "index *"),
+    "link: a slot says that it is full": (LINK, "last | part << _TOP", "last | _PAYLOAD << _TOP"),
+    "link: a byte too many in a slot": (LINK, "_REST = np.uint64(PAYLOAD)", "_REST = np.uint64(PAYLOAD + 1)"),
+    "link: pieces over one another": (LINK, "store_le64(link.data, at + came +", "store_le64(link.data, at +"),
+    "exchange: an order's last bytes": (TRADE, "    last = size - _8\n", "    last = size - _8 - _1\n"),
     "ring: old head is enough": (RING, "if there < wanted:", "if there == _0:"),
     # order index
     "index: page kept": (INDEX, "    pool.give(index.page_pool, np.uint64(index.chunks[entry]) >> COUNT_BITS)\n", ""),

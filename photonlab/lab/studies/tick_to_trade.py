@@ -108,7 +108,7 @@ class Found:
         if other is None:
             return {"value": None, "unit": "×", "note": "nothing ran over AF_INET"}
         row = self.ratio(other, SQPOLL)
-        return row | {"note": f"{other}; {row['note']}"}
+        return row if row["value"] is None else row | {"note": f"{other}; {row['note']}"}
 
 
 def refused() -> str:
@@ -188,7 +188,7 @@ def chart(found, names=(MEMORY, UNIX, SPINNING, SQPOLL, "io_uring", BLOCKING)):
         axes.axhline(share, color=MUTED, linewidth=0.8, linestyle=":")
         axes.annotate(text, (1, share), xycoords=("axes fraction", "data"), xytext=(2, -3),
                       textcoords="offset points", color=MUTED, fontsize=9)  # fmt: skip
-    if axes.lines:
+    if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
     return fig
 
@@ -244,7 +244,7 @@ def sentence(found) -> str:
 
 def _cores() -> str:
     cpus = len(system.allowed_cpus())
-    if cpus >= 4:
+    if runs.place().own:
         return f"There are {cpus} CPUs, so that the SQ thread has one of its own."
     return (
         f"With {cpus} CPUs the SQ thread has none of its own: it shares the exchange's, which therefore waits in its "

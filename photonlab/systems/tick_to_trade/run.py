@@ -42,13 +42,17 @@ class Placement(NamedTuple):
     polling: int | None
     label: str
 
+    @property
+    def own(self) -> bool:
+        """Whether a polling thread has a CPU of its own."""
+        return self.polling not in (self.engine, self.exchange)
+
     def text(self, kind) -> str:
         """Say where the parts of a run are."""
         if self.engine is None:
             return self.label
-        own = self.polling not in (self.engine, self.exchange)
         thread = f", SQ thread {self.polling}" if kind.polled else ""
-        lacking = "; no CPU of its own for the SQ thread" if kind.polled and not own else ""
+        lacking = "; no CPU of its own for the SQ thread" if kind.polled and not self.own else ""
         return f"engine CPU {self.engine}, exchange {self.exchange}{thread}{lacking}"
 
 
@@ -204,8 +208,14 @@ class Exchange:
         ends = kinds.open_ends(kind)
         try:
             kinds.prepare(kind, ends)
-            job = {"family": kind.family, "peer": int(kind.peer), "cpu": placement.exchange, "count": count,
-                   "interval": int(hz // per_second) if per_second else 0}  # fmt: skip
+            spins = kind.polled and placement.own  # nobody needs the exchange's CPU
+            job = {
+                "family": kind.family,
+                "peer": int(links.SPINNING if spins else kind.peer),
+                "cpu": placement.exchange,
+                "count": count,
+                "interval": int(hz // per_second) if per_second else 0,
+            }
             try:
                 socket.send_fds(self._control, [json.dumps(job).encode()], list(ends.theirs))
             except OSError:
