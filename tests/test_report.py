@@ -388,7 +388,11 @@ def test_rows_lead_to_their_cells_and_claims(run, page):
     assert links and set(links) <= anchors
     recorded = results.read(run)
     assert rows.count("<tr>") == len(recorded) + 1
-    assert sum(link.startswith("page--cell-") for link in links) == len(recorded)
+    cells = [link for link in links if link.startswith("page--cell-")]
+    assert len(cells) == len(recorded)
+    for cell in set(cells):  # and it is that one, not its neighbour
+        code = page.partition(f'id="{cell}"')[2].partition("</details>")[0]
+        assert "record" in re.sub(r"<[^>]+>", "", code), cell
 
 
 def test_a_noisy_machine_is_told_at_the_top(run, page, tmp_path):

@@ -197,7 +197,10 @@ def _cell() -> str:
     """The number of the execution that records, where a notebook's kernel counts them."""
     shell = sys.modules.get("IPython")
     running = shell.get_ipython() if shell else None
-    return str(running.execution_count) if running is not None else ""
+    if running is None:
+        return ""
+    # The inputs so far, this one included: the shell's own counter is a step ahead of the notebook's in newer IPythons.
+    return str(len(running.history_manager.input_hist_parsed) - 1)
 
 
 def _number(value, claim: str, what: str) -> int | float | None:
