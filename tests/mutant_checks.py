@@ -20,10 +20,12 @@ from photonlab.kernels import (
     ring,
     soupbintcp,
 )
+from photonlab.kernels.sbe import walk
 from photonlab.systems.captures import CaptureStream
 from photonlab.systems.replayer import Replayer
 from photonlab.systems.tables.recorder import Recorder, Wanted
-from photonlab.systems.tick_to_trade import loops
+from photonlab.systems.tick_to_trade import engine as engines
+from photonlab.systems.tick_to_trade import loops, messages
 from photonlab.systems.transports import link
 from tests import drivers, mold_drivers
 from tests.oracle import book as oracle
@@ -32,6 +34,7 @@ from tests.oracle import map as map_oracle
 from tests.oracle import moldudp64 as mold
 from tests.oracle import soupbintcp as soup
 from tests.oracle import tables as tables_oracle
+from tests.oracle import tick_to_trade as trade_oracle
 from tests.oracle.ring import Queue
 from tests.replays import queue_of, rows_of
 
@@ -53,6 +56,7 @@ def check_all(books_first):
         check_index,
         check_tree,
         check_tables,
+        check_engine,
     ]
     replay = [check_rules, check_streams, check_prices, check_chunks]
     for check in replay + rooms if books_first else rooms + replay:
@@ -259,6 +263,33 @@ def check_tables():
         lives = sorted((row[1], row[5], row[6], row[7]) for row in twin.all_lives())
         names = ("reference", "shares", "executed", "cancelled")
         assert sorted(tuple(row[name] for name in names) for row in kept.rows["orders"]) == lives
+
+
+def check_engine():
+    rng, mine, his, sent = random.Random(3), engines.make_engine(2), trade_oracle.Engine(2), []
+    data, at = b"", [0, 0]
+    for time in range(600):
+        venue = rng.randrange(2)
+        at[venue] += rng.choice([1] * 20 + [0]) if time < 400 else 2
+        entries = [
+            (rng.randrange(95, 105), rng.randrange(1, 9), rng.randrange(2), 1, rng.randrange(1, 11),
+             rng.choice([0, 0, 0, 1, 2, 3, 4]), rng.randrange(2))
+            for _ in range(rng.randrange(3))
+        ]  # fmt: skip
+        data += trade_oracle.tick(time, max(at[venue], 1), venue, entries, spare=time % 3)
+        sent += his.on_tick(time, max(at[venue], 1), venue, entries)
+    out = np.zeros(1 << 16, np.uint8)
+    data = np.frombuffer(bytearray(data), np.uint8)
+    following, written, outcome = engines.run(mine, data, np.uint64(0), np.uint64(data.size), out)
+    assert (following, outcome) == (data.size, 0) and sent
+    assert trade_oracle.orders_of(out[:written].tobytes()) == sent
+    assert engines.counters(mine) == his.counts
+    index, one = np.zeros((9, 4), np.uint64), trade_oracle.tick(1, 1, 0, [(1, 1, 0, 1, 1, 0, 0)] * 2)[4:]
+    for cut in (len(one), len(one) - 1):
+        plan = walk.make_plan(messages.TABLES, "BookRefresh")
+        rows, _, fault = walk.find(plan, np.frombuffer(one, np.uint8), np.uint64(0), np.uint64(cut), index)
+        assert (rows, fault) == ((3, 0) if cut == len(one) else (2, walk.SHORT))
+        assert index[:2].tolist() == [[0, 8, 16, 0], [1, 27, 32, 0]]
 
 
 def check_index():

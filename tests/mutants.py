@@ -35,6 +35,8 @@ SIFT, RECORD, LADDER, LIVES = (
 
 LINK, TRADE = "systems/transports/link.py", "systems/tick_to_trade/loops.py"
 
+LEVELS, ENGINE, WALK = "kernels/level_book.py", "systems/tick_to_trade/engine.py", "kernels/sbe/walk.py"
+
 MUTANTS = {
     "none": (LOOP, "", ""),
     # hashing
@@ -155,6 +157,17 @@ MUTANTS = {
     "orders: a delete cancels nothing": (LIVES, "elif what - CANCEL <= DELETE - CANCEL:", "elif what == CANCEL:"),
     "sift: decided once for all": (SIFT, " or (kind == _R and sieve.symbols.size != 0):", ":"),
     "sift: numbers of what is left": (SIFT, "sieve.numbers[kept] = number", "sieve.numbers[kept] = kept"),
+    # tick to trade
+    "level: new takes its own slot": (LEVELS, "taken = _LAST if action == NEW else place", "taken = place"),
+    "level: deleted keeps its size": (LEVELS, "words[slot + _1] = size_and_orders & keep",
+                                      "words[slot + _1] = size_and_orders"),
+    "level: touch of the old order": (LEVELS, "    words[touch] = words[best]\n", ""),
+    "order: taken twice": (ENGINE, "    words[other + _1] = quoted - quantity * fires\n", ""),
+    "order: on the strength of lost ticks": (ENGINE, " & (late ^ _1)", ""),
+    "order: bids as offers": (ENGINE, "if offer != _0 else (words[mine]", "if offer == _0 else (words[mine]"),
+    "tick: again": (ENGINE, "if sequence < expected:", "if False:"),
+    "walk: beyond the end": (WALK, "stack[deep, _3]\n            if length > end - at:",
+                             "stack[deep, _3]\n            if False:"),
     # framing
     "frame: last message waits": (BATCH, "if following > end:", "if following >= end:"),
     "frame: bad length applied": (BATCH, "            what = SKIP\n", ""),
