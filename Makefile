@@ -14,7 +14,7 @@ RUN  := $(VENV)/bin/python
 STAMP := $(VENV)/.photonlab-$(shell printf '%s' '$(CURDIR)' | cksum | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test test-bounds lab lint lock clean distclean
+.PHONY: help setup report test test-bounds docs lab lint lock clean distclean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -30,6 +30,10 @@ test: $(STAMP)  ## run the tests
 # Other machine code than usual, so another cache.
 test-bounds: $(STAMP)  ## run the tests with bounds checks in every kernel
 	NUMBA_BOUNDSCHECK=1 PHOTONLAB_CACHE='$(CURDIR)/data/cache/bounds' $(RUN) -m pytest $(PYTEST_ARGS)
+
+# Each floor by name, as the package's own list of names is short.
+docs: $(STAMP)  ## write the documentation of the API: out/api/index.html
+	$(RUN) -m pdoc -d numpy -o out/api photonlab $(addprefix photonlab.,machine kernels systems lab commands)
 
 lab: $(STAMP)  ## open JupyterLab on the notebooks
 	$(RUN) -m jupyterlab --notebook-dir notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from photonlab import paths
 from photonlab.errors import UserError
 from photonlab.kernels import hash_policies
 from photonlab.lab.publish import figures
@@ -108,3 +109,10 @@ def test_slots_looked_at_are_those_of_a_table():
                 at += 1
             looked += at - slot + 1
         assert own.slots_looked_at(homes, 1 << 10) == pytest.approx(max(hits, looked / 1024))
+
+
+def test_the_example_of_the_readme_works():
+    text = (paths.ROOT / "README.md").read_text()
+    example = next(part for part in text.split("```python\n")[1:] if "add_hash_policy" in part).partition("```")[0]
+    exec(compile(example, "README.md", "exec"), {})
+    own.remove_hash_policy("another product")
