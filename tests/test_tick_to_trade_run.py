@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -113,3 +115,23 @@ def test_an_exchange_whose_owner_is_gone_ends_itself():
     assert one.process.wait(5) == 0
     one.close()
     assert exchanges.idle_flags()[spin.STOP] == spin.ENDED
+
+
+_LONG = """
+from photonlab.systems.tick_to_trade import run
+from photonlab.systems.transports import kinds
+with run.Exchange(10_000) as one:
+    print(one.process.pid, flush=True)
+    one.run(kinds.KINDS["TCP spinning"], 9_000, per_second=500)
+"""
+
+
+def test_an_interrupt_ends_a_run_and_its_exchange():
+    started = subprocess.Popen([sys.executable, "-c", _LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    exchange_id = int(started.stdout.readline())
+    time.sleep(0.3)
+    started.send_signal(signal.SIGINT)
+    _, said = started.communicate(timeout=8)
+    assert said.strip().endswith("KeyboardInterrupt")
+    with pytest.raises(ProcessLookupError):
+        os.kill(exchange_id, 0)
