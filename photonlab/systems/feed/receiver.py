@@ -60,6 +60,8 @@ class Receiver:
         See `multicast.receiver`.
     cpu : int, optional
         To be pinned to.
+    hold : float
+        Seconds from one call that brought packets to the next at least: to see what becomes of a slow reader.
 
     Attributes
     ----------
@@ -74,7 +76,7 @@ class Receiver:
 
     def __init__(
         self, into, lines=(LINE_A,), *, mode="spin", batch=256, server=None, patience=0.5, again=0.01, first=1,
-        session=None, buffer=8 << 20, busy_poll=0, stamps=False, window=1 << 14, cpu=None,
+        session=None, buffer=8 << 20, busy_poll=0, stamps=False, window=1 << 14, cpu=None, hold=0.0,
     ):  # fmt: skip
         if mode not in MODES:
             raise UserError(f"a receiver waits by {', '.join(MODES)}, not {mode!r}")
@@ -98,6 +100,7 @@ class Receiver:
         except BaseException:
             self._close_sockets()
             raise
+        self._work.state[receiving.HOLD] = int(hold * clock.calibrate().hz)
         self._thread = threading.Thread(target=self._run, name="photonlab-receiver", daemon=True)
         self._cpu, self._failure = cpu, None
         self._work.control[receiving.STOP] = 1

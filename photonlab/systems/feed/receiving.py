@@ -53,6 +53,9 @@ LOST = np.uint64(32)
 FDS = np.uint64(40)
 """First of four words: descriptors; the server's comes after those of the lines."""
 
+HOLD = np.uint64(48)
+"""Ticks from one call that brought packets to the next at least: a reader made slow on purpose."""
+
 STATE_WORDS = 64
 
 
@@ -106,6 +109,8 @@ def receive_until(receiving, ring):
             found += count
             state[LAST_PACKET] = now
             _take(receiving, ring, line, count, now)
+            while clock.elapsed(now, clock.ticks()) < state[HOLD]:
+                pause()
         if complete(arbiter) and _up_to(receiving, ring, arbiter.state[EXPECTED]):
             break
         first, behind = missing(arbiter)
