@@ -228,3 +228,26 @@ def test_messages_of_others_and_values_that_do_not_fit_are_errors(tmp_path):
                   lambda: schema.encode("M", {"a": 1}, 4), lambda: schema.decode(data, 99)):  # fmt: skip
         with pytest.raises(sbe.SbeError):
             wrong()
+
+
+LYING = {
+    "empty entries, of which later versions have groups": ("", "M.g", 1, (0, 1 << 18, b"")),
+    "empty entries in each of many": ("", "M.g.h", 0, (0, 500, (bytes(2) + (3000).to_bytes(4, "little")) * 500)),
+    "a length and a count of null": ('presence="optional"', "null", 0, (1, (1 << 32) - 1, b"")),
+}
+
+
+@pytest.mark.parametrize("name", LYING)
+def test_a_count_of_entries_that_take_no_bytes_is_not_believed(tmp_path, name):
+    presence, why, since, (length, count, rest) = LYING[name]
+    inner = {"fields": [("b", "number", "uint8", 1, "required", 0)], "groups": [], "data": [], "spare": 0}
+    group = {"fields": [("a", "number", "uint8", 1, "required", 0)], "groups": [("h", inner, since)], "data": []}
+    text = oracle.xml({"fields": [], "groups": [("g", {**group, "spare": 0}, 0)], "data": [], "spare": 0}, False, since)
+    begin = text.index('name="numInGroup"')
+    end = text.index("/>", begin)
+    text = f'{text[:begin]}name="numInGroup" primitiveType="uint32" {presence}{text[end:]}'
+    (tmp_path / "schema.xml").write_text(text)
+    schema = sbe.load(tmp_path / "schema.xml")
+    head = schema.encode("M", {"g": []}, 0)[: schema.tables.header.size]
+    with pytest.raises(sbe.SbeError, match=why):
+        schema.decode(head + length.to_bytes(2, "little") + count.to_bytes(4, "little") + rest)

@@ -42,6 +42,8 @@ def decode(tables: Tables, data, offset=0) -> Message:
         raise SbeError(f"offset {offset} of a buffer of {len(view)} bytes")
     reader = _Reader(view)
     header = reader.composite(tables.header, offset, tables.header.size, tables.version, offset)
+    if None in [header[name] for name in ("blockLength", "templateId", "schemaId", "version")]:
+        raise SbeError(f"offset {offset}: null in the header")
     if header["schemaId"] != tables.id:
         raise SbeError(f"offset {offset}: schema {header['schemaId']}, where {tables.source} is {tables.id}")
     message = tables.messages.get(header["templateId"])
@@ -88,6 +90,7 @@ class _Reader:
 
     def __init__(self, view):
         self.view = view
+        self.empty = 0  # entries that took no bytes: only their count, which may be a lie, bounds them
 
     def need(self, at, size, what):
         if at + size > len(self.view):
@@ -109,15 +112,19 @@ class _Reader:
             return [], at
         dimension = self.composite(group.dimension, at, group.dimension.size, version, path)
         length, count = dimension["blockLength"], dimension["numInGroup"]
+        if length is None or count is None:
+            raise SbeError(f"offset {at}: the dimensions of {path} are null")
         at += group.dimension.size
         if count * max(length, 1) > len(self.view) - at and length:
             raise SbeError(f"offset {at}: {count} entries of {length} bytes in {path}; {len(self.view) - at} are left")
-        if not length and not group.groups and not group.data and count > len(self.view):
-            raise SbeError(f"offset {at}: {count} entries of no bytes in {path}")
         entries = []
         for _ in range(count):
+            begin = at
             entry, at = self.block(group, at, length, version, path)
             entries.append(entry)
+            self.empty += at == begin
+            if self.empty > len(self.view):
+                raise SbeError(f"offset {at}: more entries of no bytes than the buffer has bytes, in {path}")
         return entries, at
 
     def data(self, one, at, version, path):
