@@ -128,6 +128,7 @@ def filled(data, batch, at_once=1) -> Run:
     receiver = Receiver(ring, ends, batch=batch, buffer=BUFFER, cpu=cpus[0])
     simulator = Simulator(data, ends)
     consumer = Consumer(ring, receiver.control, batch=at_once, capacity=CAPACITY, cpu=cpus[1])
+    consumer.touch()
     with simulator, receiver, consumer:
         simulator.start()
         simulator.wait(DEADLINE)
