@@ -11,8 +11,8 @@ import time
 import numpy as np
 import pytest
 
-from photonlab.errors import UserError
-from photonlab.machine import udp
+from photonlab.errors import Failure, UserError
+from photonlab.machine import multicast, udp
 from photonlab.systems import synth
 from photonlab.systems.feed import consumer, receiver, resend, simulator
 from photonlab.systems.feed.faults import Faults
@@ -195,3 +195,46 @@ def test_what_cannot_be_is_refused(day, lines):
     ):
         with pytest.raises(UserError, match=said):
             call()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "at"), [(lambda day: day[:-5], MESSAGES - 1), (lambda day: np.concatenate([[9], day[1:]]), 0)]
+)
+def test_a_day_that_breaks_off_is_said_and_its_end_is_not_announced(day, lines, spoil, at):
+    spoilt = spoil(day).astype(np.uint8)
+    listening, _ = multicast.receiver(*lines[0], buffer=8 << 20)
+    with listening:
+        listening.settimeout(0.2)
+        sending = simulator.Simulator(spoilt, lines[:1], most=30)
+        sending.start()
+        assert sending.wait(20)
+        assert sending.sent().messages == at
+        assert not sending.sent().complete
+        with pytest.raises(Failure, match=f"breaks off at offset {sending.position:,}: expected a whole message"):
+            sending.close()
+        counts = []
+        with pytest.raises(TimeoutError):
+            while True:
+                counts.append(int.from_bytes(listening.recv(2048)[18:20], "big"))
+    assert 0xFFFF not in counts
+    assert sum(counts) == at
+
+
+def test_a_delay_is_left_at_once_and_none_is_negative(day, lines):
+    with simulator.Simulator(day, lines[:1]) as sending:
+        with pytest.raises(UserError, match="a number of seconds from 0, not -1"):
+            sending.start(-1)
+        sending.start(60)
+        began = time.perf_counter()
+        sending.stop()
+        assert time.perf_counter() - began < 30
+        assert sending.done
+        assert sending.sent().messages == 0
+
+
+def test_a_length_of_zero_ends_the_day(day, lines):
+    with simulator.Simulator(np.concatenate([day, np.zeros(2, np.uint8)]), lines[:1]) as sending:
+        sending.start()
+        assert sending.wait(20)
+        assert sending.sent().complete
+        assert sending.sent().lines[0]["sent"] == MESSAGES + 5

@@ -76,7 +76,10 @@ def _lines(options):
 
 def _shares(text):
     try:
-        return tuple(float(part) for part in text.split(","))
+        shares = tuple(float(part) for part in text.split(","))
+        if len(shares) > 2:
+            raise ValueError
+        return shares
     except ValueError:
         raise argparse.ArgumentTypeError(f"'{text}' is no share from 0 to 1, nor two of them") from None
 

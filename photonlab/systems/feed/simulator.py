@@ -113,12 +113,23 @@ class Simulator:
         first = sending.make_line(self._sockets[0].fileno(), words[0])
         self._lines = (first, sending.make_line(self._sockets[-1].fileno(), words[1], first))
         self._cpu, self._thread, self._failure = cpu, None, None
+        self._told, self._over = threading.Event(), threading.Event()
+        self._damaged = False
         self._began = self._ended = 0.0
         self.position = 0
         sending.send_until(*self._lines, self._sending, self.data, np.uint64(0), np.uint64(0))  # compiled now
 
     def start(self, delay=0.0):
-        """Begin to send after some seconds."""
+        """Begin to send after some seconds.
+
+        Raises
+        ------
+        UserError
+            A delay that cannot be.
+        """
+        if not 0 <= delay <= threading.TIMEOUT_MAX:
+            raise UserError(f"a delay is a number of seconds from 0, not {delay:g}")
+        # Its end is told by an event: in Python 3.11, Ctrl-C during a join makes a running thread count as over.
         self._thread = threading.Thread(target=self._run, args=(delay,), name="photonlab-simulator", daemon=True)
         self._thread.start()
 
@@ -126,7 +137,8 @@ class Simulator:
         try:
             if self._cpu is not None:
                 system.pin([self._cpu])
-            time.sleep(delay)
+            if self._told.wait(delay):
+                return
             stamp = int.from_bytes(self.data[7:13].tobytes(), "big") if self.data.size >= 13 else 0
             self.schedule[schedule.ORIGIN] = stamp
             _begin(self.schedule)
@@ -134,27 +146,38 @@ class Simulator:
             end = np.uint64(self.data.size)
             self.position = int(sending.send_until(*self._lines, self._sending, self.data, np.uint64(0), end))
             self._ended = time.perf_counter()
+            if not self._complete:  # to announce an end would pretend
+                self._damaged = not self._told.is_set() and self._sending.state[sending.WHY] == 0
+                return
             for _ in range(_ENDS):
                 sending.beat(*self._lines, self._sending, np.uint64(moldudp64.END_OF_SESSION))
                 time.sleep(_BETWEEN_ENDS)
         except BaseException as error:
             self._failure = error
+        finally:
+            self._over.set()
+
+    @property
+    def _complete(self):
+        """Whether the day was sent to the end of its bytes, or to a length of zero, which ends a file's session."""
+        rest = self.data[self.position :]
+        return not rest.size or (rest.size >= 2 and not rest[:2].any())
 
     @property
     def done(self) -> bool:
         """Whether it has sent all, or was stopped."""
-        return self._thread is not None and not self._thread.is_alive()
+        return self._over.is_set()
 
     def wait(self, timeout=None) -> bool:
         """Wait until all is sent; return whether it is."""
-        self._thread.join(timeout)
-        return self.done
+        return self._over.wait(timeout)
 
     def stop(self):
         """Make it end at once; the session's end is not sent then."""
+        self._told.set()  # first, lest being stopped is taken for damage
         _raise(self._sending.control)
         if self._thread is not None:
-            self._thread.join()
+            self._over.wait()
 
     def sent(self) -> Sent:
         """Return what was sent up to now."""
@@ -166,7 +189,7 @@ class Simulator:
             ended - self._began if self._began else 0.0,
             tuple(_line(line) for line in self._lines[: int(state[sending.LINES])]),
             self._sending.errors,
-            self.position == self.data.size,
+            self._complete,
         )
 
     def close(self):
@@ -175,7 +198,7 @@ class Simulator:
         Raises
         ------
         Failure
-            A socket failed while it was sent to.
+            A socket failed while it was sent to, or the day breaks off within a message.
         """
         self.stop()
         for one in self._sockets:
@@ -185,6 +208,8 @@ class Simulator:
         why = int(self._sending.state[sending.WHY])
         if why:
             raise Failure(f"the feed could not be sent on: {os.strerror(why).lower()}")
+        if self._damaged:
+            raise Failure(f"the day breaks off at offset {self.position:,}: expected a whole message; no end was sent")
 
     def __enter__(self):
         return self
