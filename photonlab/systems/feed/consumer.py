@@ -63,7 +63,7 @@ class Consumer:
             state, np.zeros(16, np.uint64), np.zeros(3 * 4096, np.uint64), np.zeros(LONGEST_BATCH * 52 + 64, np.uint8),
             self.parse, self.total, self.since_due, np.zeros(256, np.uint64), np.zeros(256, np.uint64),
         )  # fmt: skip
-        self._cpu, self._failure = cpu, None
+        self._cpu, self._failure, self._over = cpu, None, threading.Event()
         self._thread = threading.Thread(target=self._run, name="photonlab-consumer", daemon=True)
         self._work.control[consuming.STOP] = 1
         self._consume()  # compiled now
@@ -88,11 +88,12 @@ class Consumer:
             self._consume()
         except BaseException as error:
             self._failure = error
+        finally:
+            self._over.set()
 
     def wait(self, timeout=None) -> bool:
         """Wait until the receiver has finished and the ring is empty; return whether that is so."""
-        self._thread.join(timeout)
-        return not self._thread.is_alive()
+        return self._over.wait(timeout)  # in Python 3.11, Ctrl-C during a join makes a running thread count as over
 
     @property
     def counters(self) -> dict[str, int]:
@@ -127,7 +128,7 @@ class Consumer:
         """
         _raise(self._work.control)
         if self._thread.ident is not None:
-            self._thread.join()
+            self._over.wait()
         if self._failure is not None:
             raise self._failure
         if self._work.state[consuming.OUTCOME] != batches.MORE:
