@@ -1,6 +1,7 @@
 """What all tests share: seeded property tests without a time limit per example, and the folder of real data."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,11 @@ def real_data():
         return path
 
     return find
+
+
+@pytest.fixture(autouse=True)
+def no_chart_is_left():
+    """Close the charts that a test drew: whoever draws one more than twenty would be blamed for all of them."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
