@@ -120,8 +120,7 @@ MUTANTS = {
     "halted by others: not noted": (LOOP, "            trading[locate] &= ~NOT_HALTED\n", "            pass\n"),
     "closed: not noted": (LOOP, "            session[MARKET_HOURS] = _0\n", "            pass\n"),
     "name: first of a side": (LOOP, "    if names[side >> _1] == _0:\n", "    if True:\n"),
-    "full: no sweep": (LOOP, "        if not books.room(book, _BATCH):\n            price_tree.sweep(book.tree)\n",
-                       "        if not books.room(book, _BATCH):\n"),
+    "full: no sweep": (BOOK, "    price_tree.sweep(book.tree)\n    return room(", "    return room("),
     # packets
     "packet: last block may be cut": (MOLD, "if following > end:\n            return", "if False:\n            return"),
     "packet: end of session has messages": (MOLD, "return _0 if count == _END else count", "return count"),
@@ -170,8 +169,8 @@ MUTANTS = {
                              "stack[deep, _3]\n            if False:"),
     # framing
     "frame: last message waits": (BATCH, "if following > end:", "if following >= end:"),
-    "frame: bad length applied": (BATCH, "            what = SKIP\n", ""),
-    "frame: zero is no end": (BATCH, "at, outcome = following, END_OF_SESSION", "at = following"),
+    "frame: bad length applied": (BATCH, "        what = SKIP\n", ""),
+    "frame: zero is no end": (BATCH, "SKIP, following, END_OF_SESSION", "SKIP, following, MORE"),
     "chunks: rest lost": (REPLAYER, "                self._rest += data[begin:].tobytes()\n", "                pass\n"),
 }  # fmt: skip
 """Name → (file, text that stands in it once, text in its place)."""

@@ -134,6 +134,15 @@ def level_of(book, node):
 
 
 @kernel(inner=True)
+def make_room(book, messages):
+    """Give empty nodes of the tree back if need be; return whether `messages` more messages find room."""
+    if room(book, messages):
+        return True
+    price_tree.sweep(book.tree)
+    return room(book, messages)
+
+
+@kernel(inner=True)
 def room(book, messages):
     """Return whether `messages` more messages find room whatever they are."""
     return (

@@ -43,6 +43,7 @@ _REFERENCE_END, _PRICE_END = np.uint64(19), np.uint64(36)
 
 # How framing ended
 MORE, END_OF_SESSION, IMPOSSIBLE_LENGTH = (np.uint64(i) for i in range(3))
+WHOLE = np.uint64(255)  # it goes on: there was a whole message
 
 # Words of `anomalies` that framing counts
 UNKNOWN_TYPE, BAD_LENGTH = np.uint64(0), np.uint64(1)
@@ -83,6 +84,38 @@ def side_of(data, at):
 
 
 @kernel(inner=True)
+def walk_on(counts, anomalies, data, at, end):
+    """Walk over the message whose length prefix, 2 bytes, stands at `at`: count it, class it, ask for what follows.
+
+    Returns
+    -------
+    message, what : uint64
+        Offset of its type byte, and its class; `SKIP` for one of unknown type or wrong length.
+    following, outcome : uint64
+        Where the next prefix stands, and `WHOLE`; or where the walk ends and why: `MORE`, `END_OF_SESSION` or
+        `IMPOSSIBLE_LENGTH`, with nothing counted.
+    """
+    length = load_be16(data, at)
+    following = at + _2 + length
+    if length == _0:
+        return at, SKIP, following, END_OF_SESSION
+    if following > end:
+        return at, SKIP, at, IMPOSSIBLE_LENGTH if length > _LONGEST else MORE
+    message = at + _2
+    prefetch(data, message + _AHEAD)
+    kind = load_u8(data, message)
+    shape = np.uint64(SHAPE[kind])
+    what = shape & np.uint64(255)
+    if shape >> _8 != length:
+        if length > _LONGEST:
+            return at, SKIP, at, IMPOSSIBLE_LENGTH
+        anomalies[UNKNOWN_TYPE if shape == _0 else BAD_LENGTH] += _1
+        what = SKIP
+    counts[kind] += _1
+    return message, what, following, WHOLE
+
+
+@kernel(inner=True)
 def frame(batch, counts, anomalies, index, sides, data, at, end):
     """Walk up to `BATCH` messages from a length prefix at `at`: count and class each, ask for what it refers to.
 
@@ -95,27 +128,10 @@ def frame(batch, counts, anomalies, index, sides, data, at, end):
     """
     count, gone, come, replaced, outcome = _0, _0, _0, _0, MORE
     while count < _BATCH and at + _2 <= end:
-        length = load_be16(data, at)
-        following = at + _2 + length
-        if length == _0:
-            at, outcome = following, END_OF_SESSION
+        message, what, at, ended = walk_on(counts, anomalies, data, at, end)
+        if ended != WHOLE:
+            outcome = ended
             break
-        if following > end:
-            if length > _LONGEST:
-                outcome = IMPOSSIBLE_LENGTH
-            break
-        message = at + _2
-        prefetch(data, message + _AHEAD)
-        kind = load_u8(data, message)
-        shape = np.uint64(SHAPE[kind])
-        what = shape & np.uint64(255)
-        if shape >> _8 != length:
-            if length > _LONGEST:
-                outcome = IMPOSSIBLE_LENGTH
-                break
-            anomalies[UNKNOWN_TYPE if shape == _0 else BAD_LENGTH] += _1
-            what = SKIP
-        counts[kind] += _1
         entry = entry_at(index, data, message, end)
         order_indices.ask_for(index, entry)
         prefetch(sides, price_tree.side_at(side_of(data, message) if message + _PRICE_END <= end else _0))
@@ -128,7 +144,6 @@ def frame(batch, counts, anomalies, index, sides, data, at, end):
         batch.replaced[replaced] = count
         replaced += np.uint64(what == REPLACE)
         count += _1
-        at = following
     return count, gone, come, replaced, at, outcome
 
 

@@ -168,10 +168,8 @@ def replay(feed, data, begin, end, ahead):
     batch, book = feed.batch, feed.book
     at, outcome, count = begin, MORE, _1
     while count != _0 and outcome == MORE:
-        if not books.room(book, _BATCH):
-            price_tree.sweep(book.tree)
-            if not books.room(book, _BATCH):
-                return at, FULL
+        if not books.make_room(book, _BATCH):
+            return at, FULL
         changes = order_indices.changes_of(book.index)
         count, gone, come, replaced, at, outcome = frame(
             batch, feed.counts, feed.anomalies, book.index, book.tree.sides, data, at, end

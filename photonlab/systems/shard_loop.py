@@ -12,27 +12,23 @@ from photonlab.machine.bits import load_be16, load_u8, prefetch
 from photonlab.machine.jit import kernel
 from photonlab.systems.batch import (
     ADD,
-    BAD_LENGTH,
     BATCH,
     CLASS_SHIFT,
-    END_OF_SESSION,
     EXECUTE,
-    IMPOSSIBLE_LENGTH,
-    LONGEST,
     MORE,
     OFFSET,
     REPLACE,
-    SHAPE,
     SKIP,
-    UNKNOWN_TYPE,
+    WHOLE,
     entry_at,
     look_ahead,
     side_of,
+    walk_on,
 )
 from photonlab.systems.message_loop import FULL, WANTED, apply
 
-_0, _1, _2, _3, _8 = (np.uint64(i) for i in (0, 1, 2, 3, 8))
-_BATCH, _LONGEST, _AHEAD = np.uint64(BATCH), np.uint64(LONGEST), np.uint64(1536)
+_0, _1, _2, _3 = (np.uint64(i) for i in range(4))
+_BATCH = np.uint64(BATCH)
 _PRICE_END = np.uint64(36)
 _S = np.uint64(ord("S"))
 
@@ -48,31 +44,14 @@ def _frame(feed, data, at, end):
     """
     batch, count, outcome = feed.batch, _0, MORE
     while count < _BATCH and at + _2 <= end:
-        length = load_be16(data, at)
-        following = at + _2 + length
-        if length == _0:
-            at, outcome = following, END_OF_SESSION
+        message, what, at, ended = walk_on(feed.counts, feed.anomalies, data, at, end)
+        if ended != WHOLE:
+            outcome = ended
             break
-        if following > end:
-            if length > _LONGEST:
-                outcome = IMPOSSIBLE_LENGTH
-            break
-        message = at + _2
-        prefetch(data, message + _AHEAD)
-        kind = load_u8(data, message)
-        shape = np.uint64(SHAPE[kind])
-        what = shape & np.uint64(255)
-        if shape >> _8 != length:
-            if length > _LONGEST:
-                outcome = IMPOSSIBLE_LENGTH
-                break
-            feed.anomalies[UNKNOWN_TYPE if shape == _0 else BAD_LENGTH] += _1
-            what = SKIP
-        feed.counts[kind] += _1
         locate = load_be16(data, message + _1) if message + _3 <= end else _0
         batch.messages[count] = message | (what << CLASS_SHIFT)
-        count += np.uint64(what != SKIP) & (np.uint64(feed.choice[locate] == WANTED) | np.uint64(kind == _S))
-        at = following
+        wanted = np.uint64(feed.choice[locate] == WANTED) | np.uint64(load_u8(data, message) == _S)
+        count += np.uint64(what != SKIP) & wanted
     return count, at, outcome
 
 
@@ -115,10 +94,8 @@ def replay(feed, data, begin, end):
     batch, book = feed.batch, feed.book
     at, outcome, before = begin, MORE, end
     while at != before and outcome == MORE:
-        if not books.room(book, _BATCH):
-            price_tree.sweep(book.tree)
-            if not books.room(book, _BATCH):
-                return at, FULL
+        if not books.make_room(book, _BATCH):
+            return at, FULL
         changes = order_indices.changes_of(book.index)
         before = at
         count, at, outcome = _frame(feed, data, at, end)

@@ -5,15 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from photonlab.kernels.itch import LENGTH_BY_TYPE, SYMBOL_OFFSET_BY_TYPE
-from photonlab.machine.bits import load_be16, load_be64, load_le64, load_u8, prefetch, store_le64
+from photonlab.machine.bits import load_be16, load_be64, load_le64, load_u8, store_le64
 from photonlab.machine.jit import kernel
-from photonlab.systems.batch import BAD_LENGTH, END_OF_SESSION, IMPOSSIBLE_LENGTH, LONGEST, MORE, UNKNOWN_TYPE
+from photonlab.systems.batch import MORE, SKIP, WHOLE, walk_on
 
 LOCATES = 1 << 16
 SHORTEST = 2 + int(min(length for length in LENGTH_BY_TYPE if length))  # bytes of a known message and its prefix
 SLACK = 64  # bytes behind what is written that may be overwritten
 _0, _1, _2, _8 = (np.uint64(i) for i in (0, 1, 2, 8))
-_LONGEST, _AHEAD, _R = np.uint64(LONGEST), np.uint64(1024), np.uint64(ord("R"))
+_R = np.uint64(ord("R"))
 UNDECIDED, WANTED, UNWANTED = np.uint8(0), np.uint8(1), np.uint8(2)
 
 
@@ -87,21 +87,14 @@ def sift(sieve, counts, anomalies, data, begin, end, number):
     at, outcome, number, bytes, kept : uint64
         Where it stopped and why, as the replay does; the number of the next message; bytes and messages copied.
     """
-    at, to, kept = begin, _0, _0
+    at, to, kept, outcome = begin, _0, _0, MORE
     while at + _2 <= end:
-        length = load_be16(data, at)
-        following = at + _2 + length
-        if length == _0:
-            return following, END_OF_SESSION, number, to, kept
-        if following > end:
-            return at, (IMPOSSIBLE_LENGTH if length > _LONGEST else MORE), number, to, kept
-        message = at + _2
-        prefetch(data, message + _AHEAD)
-        kind = load_u8(data, message)
-        counts[kind] += _1
-        known = np.uint64(LENGTH_BY_TYPE[kind])
-        if known == length:
-            locate = load_be16(data, message + _1)
+        message, what, following, ended = walk_on(counts, anomalies, data, at, end)
+        if ended != WHOLE:
+            at, outcome = following, ended
+            break
+        if what != SKIP:
+            kind, locate = load_u8(data, message), load_be16(data, message + _1)
             if sieve.choice[locate] == UNDECIDED or (kind == _R and sieve.symbols.size != 0):
                 symbol = np.uint64(SYMBOL_OFFSET_BY_TYPE[kind])
                 if symbol != _0:
@@ -110,22 +103,17 @@ def sift(sieve, counts, anomalies, data, begin, end, number):
                         if wanted == load_be64(data, message + symbol):
                             sieve.choice[locate] = WANTED
             if sieve.choice[locate] == WANTED or sieve.always[kind] != 0:
-                step = _0
-                while step < length + _2:
+                step, size = _0, following - at
+                while step < size:
                     if at + step + _8 <= end:
                         store_le64(sieve.data, to + step, load_le64(data, at + step))
                     else:
-                        for rest in range(step, length + _2):
+                        for rest in range(step, size):
                             sieve.data[to + np.uint64(rest)] = data[at + np.uint64(rest)]
                     step += _8
                 sieve.numbers[kept] = number
-                to += length + _2
+                to += size
                 kept += _1
-        else:
-            if length > _LONGEST:
-                counts[kind] -= _1
-                return at, IMPOSSIBLE_LENGTH, number, to, kept
-            anomalies[UNKNOWN_TYPE if known == _0 else BAD_LENGTH] += _1
         number += _1
         at = following
-    return at, MORE, number, to, kept
+    return at, outcome, number, to, kept

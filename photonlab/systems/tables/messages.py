@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from photonlab.kernels.itch import BY_TYPE, LENGTH_BY_TYPE, SYMBOL_OFFSET_BY_TYPE
-from photonlab.machine.bits import load_be16, load_be48, load_be64, load_u8, prefetch, store_be64, store_le64
+from photonlab.kernels.itch import BY_TYPE, SYMBOL_OFFSET_BY_TYPE
+from photonlab.machine.bits import load_be16, load_be48, load_be64, load_u8, store_be64, store_le64
 from photonlab.machine.jit import kernel
-from photonlab.systems.batch import BAD_LENGTH, END_OF_SESSION, IMPOSSIBLE_LENGTH, LONGEST, MORE, UNKNOWN_TYPE
+from photonlab.systems.batch import MORE, SKIP, WHOLE, walk_on
 
 _0, _1, _2, _3, _8, _16 = (np.uint64(i) for i in (0, 1, 2, 3, 8, 16))
-_LOW, _LONGEST, _AHEAD, _R = np.uint64(255), np.uint64(LONGEST), np.uint64(1024), np.uint64(ord("R"))
+_LOW, _R = np.uint64(255), np.uint64(ord("R"))
 _FIELDS = max(len(message.fields) for message in BY_TYPE.values())
 _STRIDE = np.uint64(2 + 2 * _FIELDS)
 ROWS_FULL = np.uint64(4)
@@ -91,22 +91,11 @@ def write_messages(plan, rows, names, numbers, counts, anomalies, data, begin, e
     while at + _2 <= end:
         if rows.full[_0] != _0:
             return at, ROWS_FULL, number
-        length = load_be16(data, at)
-        following = at + _2 + length
-        if length == _0:
-            return following, END_OF_SESSION, number
-        if following > end:
-            return at, (IMPOSSIBLE_LENGTH if length > _LONGEST else MORE), number
-        message = at + _2
-        prefetch(data, message + _AHEAD)
-        kind = load_u8(data, message)
-        known = np.uint64(LENGTH_BY_TYPE[kind])
-        if known != length:
-            if length > _LONGEST:
-                return at, IMPOSSIBLE_LENGTH, number
-            anomalies[UNKNOWN_TYPE if known == _0 else BAD_LENGTH] += _1
-        counts[kind] += _1
-        if known == length:
+        message, class_, following, ended = walk_on(counts, anomalies, data, at, end)
+        if ended != WHOLE:
+            return following, ended, number
+        if class_ != SKIP:
+            kind = load_u8(data, message)
             locate = load_be16(data, message + _1)
             symbol = np.uint64(SYMBOL_OFFSET_BY_TYPE[kind])
             if symbol != _0 and (names[locate] == _0 or kind == _R):

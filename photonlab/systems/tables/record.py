@@ -130,10 +130,8 @@ def record(feed, out, data, begin, end):
     flags, sifted = state[FLAGS], state[SIFTED] != _0
     while True:
         if state[DONE] == state[COUNT]:
-            if not books.room(book, _BATCH):
-                price_tree.sweep(book.tree)
-                if not books.room(book, _BATCH):
-                    return at, FULL
+            if not books.make_room(book, _BATCH):
+                return at, FULL
             state[BASE] += state[COUNT]
             state[CHANGES] = order_indices.changes_of(book.index)
             count, gone, come, replaced, at, outcome = batches.frame(
