@@ -167,13 +167,13 @@ def times_sentence(found):
     for stream, compared in found.finds.items():
         ratio, insert = compared.ratio(FIBONACCI, PAGED), found.inserts[stream].ratio(FIBONACCI, PAGED)
         if ratio.value is None or insert.value is None:
-            parts.append(f"on {stream} references it cannot be told ({ratio.why or insert.why})")
+            parts.append(f"{stream}, it cannot be told ({ratio.why or insert.why})")
             continue
         interval = f"({ratio.low:.2f} to {ratio.high:.2f})"
-        parts.append(f"on {stream} references {ratio.value:.2f} {interval}, inserting {insert.value:.2f}")
+        parts.append(f"{stream}, {ratio.value:.2f} {interval}, inserting {insert.value:.2f}")
     return (
-        f"Searching by Fibonacci takes this many times as long as by the paged index: {'; '.join(parts)}. The paged "
-        "index is made for references that come nearly in sequence, as an exchange's do, and not for any others."
+        f"Searching by Fibonacci takes so many times as long as by the paged index, by stream: {'; '.join(parts)}. The "
+        "paged index is made for references that come nearly in sequence, as an exchange's do, and not for any others."
     )
 
 

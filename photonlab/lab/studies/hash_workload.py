@@ -4,7 +4,7 @@ Tables of 2^20 slots hold 500,000 successive references, and what is searched fo
 which the source does not name, its average probes and its longest runs come out as published.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -72,6 +72,11 @@ class Workload:
     memory: dict
     why_not: str
     compiler: str
+
+    @property
+    def note(self) -> str:
+        """How undisturbed the rounds were, by job."""
+        return "; ".join(f"{job}: {compared.note}" for job, compared in self.comparisons.items())
 
     @property
     def chained(self) -> str:
@@ -164,23 +169,22 @@ def measure(live, rounds, seed) -> Workload:
     why_not = "" if native_map.library()[0] else native_map.library()[1]
     every, dicts = _make(live, slots, why_not), {TYPED: maps.TypedDict(), PYTHON: maps.PythonDict()}
     both = every | dicts
-    comparisons = {INSERT: _insert(every, rounds, keys) | _insert(dicts, 3, keys)}
+    comparisons = {INSERT: _both(_insert(every, rounds, keys), _insert(dicts, 3, keys))}
     for one in both.values():
         one.clear()
         one.insert(keys)
     # a sample has its misses too: as many as nine in ten of its queries leave
     asked_of = {name: streams.queries(keys, _ops(name, FIND, live), seed=seed) for name in SAMPLES}
-    comparisons[FIND] = _find(every, rounds, asked, asked_of) | _find(dicts, 3, asked, {})
+    comparisons[FIND] = _both(_find(every, rounds, asked, asked_of), _find(dicts, 3, asked, {}))
     probes = {name: every[name].probes(asked) for name in POLICIES if name != IDENTITY}
     probes = {IDENTITY: _identity_probes(every[IDENTITY], asked)} | probes
     runs = {name: every[name].longest_run() for name in POLICIES}
     memory = {name: one.bytes(keys) / live for name, one in every.items()}
-    comparisons[CHURN] = _churn(every, rounds, keys, order, CHURN) | _churn(dicts, 3, keys, order, CHURN)
+    comparisons[CHURN] = _both(_churn(every, rounds, keys, order, CHURN), _churn(dicts, 3, keys, order, CHURN))
     some = {name: one for name, one in every.items() if name in OLDEST_TOO}
     comparisons[OLDEST] = _churn(some, rounds, keys, np.arange(live), OLDEST)
     for one in both.values():
         one.clear()
-    comparisons = {job: Comparison(timed, rounds, 0, 0, "") for job, timed in comparisons.items()}
     return Workload(live, slots, comparisons, probes, runs, memory, why_not, native_map.library()[1])
 
 
@@ -263,8 +267,17 @@ def _churn(every, rounds, keys, order, job):
     return _compare(lives, rounds, ops, lambda one, n: one.step(), {name: one.prepare for name, one in lives.items()})
 
 
-def _compare(every, rounds, ops, call, setup=None) -> dict:
-    """Take maps in turn; those that do the most operations must agree in their checksums. Returns name → timing."""
+def _both(compared, beside) -> Comparison:
+    """Put two comparisons into one; its rounds are those of the first."""
+    reasons = "; ".join(filter(None, (compared.reason, beside.reason)))
+    return replace(
+        compared, variants=compared.variants | beside.variants, retaken=compared.retaken + beside.retaken,
+        disturbed=compared.disturbed + beside.disturbed, reason=reasons,
+    )  # fmt: skip
+
+
+def _compare(every, rounds, ops, call, setup=None) -> Comparison:
+    """Take maps in turn; those that do the most operations must agree in their checksums."""
     compared = timing.compare(
         {name: lambda one=one, n=ops[name]: call(one, n) for name, one in every.items()},
         rounds=rounds, ops=ops, setup=setup, same_checksums=False, retakes=rounds // 2,
@@ -272,7 +285,7 @@ def _compare(every, rounds, ops, call, setup=None) -> dict:
     checksums = {name: compared[name].checksum for name in every if ops[name] == max(ops.values())}
     if len(set(checksums.values())) > 1:
         raise timing.ChecksumError(f"the maps did not do the same work: {checksums}")
-    return compared.variants
+    return compared
 
 
 def _identity_probes(one, asked):
