@@ -16,7 +16,7 @@ from photonlab.systems.feed import consuming, events
 from photonlab.systems.replayer import Replayer
 
 LONGEST_BATCH = 256
-BOUND = 1 << 18
+BOUND = 1 << 19
 """Ticks with a bucket of their own."""
 
 _WHY = {int(events.NEVER_CAME): "never came", int(events.NO_ROOM): "the ring was full"}
