@@ -1,18 +1,17 @@
 """The consumer: the books of a feed, kept from a ring in a thread of its own, and how late everything was."""
 
 import mmap
-import threading
 
 import numpy as np
 
 from photonlab.errors import UserError
 from photonlab.kernels import histogram
-from photonlab.machine import system
 from photonlab.machine.atomics import store_release
 from photonlab.machine.handles import leaves
 from photonlab.machine.jit import kernel
 from photonlab.systems import batch as batches
 from photonlab.systems.feed import consuming, events
+from photonlab.systems.feed.worker import Closed, Worker
 from photonlab.systems.replayer import Replayer
 
 LONGEST_BATCH = 256
@@ -22,7 +21,7 @@ BOUND = 1 << 19
 _WHY = {int(events.NEVER_CAME): "never came", int(events.NO_ROOM): "the ring was full"}
 
 
-class Consumer:
+class Consumer(Closed):
     """Keeps the books of a feed.
 
     Parameters
@@ -63,8 +62,7 @@ class Consumer:
             state, np.zeros(16, np.uint64), np.zeros(3 * 4096, np.uint64), np.zeros(LONGEST_BATCH * 52 + 64, np.uint8),
             self.parse, self.total, self.since_due, np.zeros(256, np.uint64), np.zeros(256, np.uint64),
         )  # fmt: skip
-        self._cpu, self._failure, self._over = cpu, None, threading.Event()
-        self._thread = threading.Thread(target=self._run, name="photonlab-consumer", daemon=True)
+        self._worker = Worker("consumer", self._consume, cpu)
         self._work.control[consuming.STOP] = 1
         self._consume()  # compiled now
         self._work.control[consuming.STOP] = 0
@@ -79,21 +77,11 @@ class Consumer:
 
     def start(self):
         """Begin to consume."""
-        self._thread.start()
-
-    def _run(self):
-        try:
-            if self._cpu is not None:
-                system.pin([self._cpu])
-            self._consume()
-        except BaseException as error:
-            self._failure = error
-        finally:
-            self._over.set()
+        self._worker.start()
 
     def wait(self, timeout=None) -> bool:
         """Wait until the receiver has finished and the ring is empty; return whether that is so."""
-        return self._over.wait(timeout)  # in Python 3.11, Ctrl-C during a join makes a running thread count as over
+        return self._worker.wait(timeout)
 
     @property
     def counters(self) -> dict[str, int]:
@@ -127,22 +115,9 @@ class Consumer:
             The books' memory is exhausted.
         """
         _raise(self._work.control)
-        if self._thread.ident is not None:
-            self._over.wait()
-        if self._failure is not None:
-            raise self._failure
+        self._worker.finish()
         if self._work.state[consuming.OUTCOME] != batches.MORE:
             raise UserError(f"the books are full after {self.counters['messages']:,} messages")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, *_):
-        try:
-            self.close()
-        except BaseException:
-            if kind is None:
-                raise
 
 
 @kernel

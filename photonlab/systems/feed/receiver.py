@@ -1,18 +1,18 @@
 """The receiver: sockets of one line or two, the loop of `receiving` in a thread of its own, and what it counted."""
 
 import os
-import threading
 from typing import NamedTuple
 
 import numpy as np
 
 from photonlab.errors import Failure, UserError
 from photonlab.kernels import arbitration, moldudp64, ring
-from photonlab.machine import clock, multicast, system, udp
+from photonlab.machine import clock, multicast, udp
 from photonlab.machine.atomics import load_acquire, store_release
 from photonlab.machine.jit import kernel
 from photonlab.systems.feed import events, receiving
 from photonlab.systems.feed.simulator import LINE_A
+from photonlab.systems.feed.worker import Closed, Worker
 
 MODES = {"spin": receiving.SPIN, "poll": receiving.POLL, "block": receiving.BLOCK}
 _WAIT = 0.02  # seconds for which a call that waits may wait: the stop flag is seen then
@@ -35,7 +35,7 @@ class Received(NamedTuple):
     """Seconds since the last packet; None if none came."""
 
 
-class Receiver:
+class Receiver(Closed):
     """Receives a feed into a ring.
 
     Parameters
@@ -101,8 +101,7 @@ class Receiver:
             self._close_sockets()
             raise
         self._work.state[receiving.HOLD] = int(hold * clock.calibrate().hz)
-        self._thread = threading.Thread(target=self._run, name="photonlab-receiver", daemon=True)
-        self._cpu, self._failure = cpu, None
+        self._worker = Worker("receiver", self._run, cpu)
         self._work.control[receiving.STOP] = 1
         receiving.receive_until(self._work, into)  # compiled now
         self._work.control[:] = 0
@@ -131,21 +130,19 @@ class Receiver:
 
     def start(self):
         """Begin to receive."""
-        self._thread.start()
+        self._worker.start()
 
     def _run(self):
         try:
-            if self._cpu is not None:
-                system.pin([self._cpu])
             receiving.receive_until(self._work, self.ring)
-        except BaseException as error:
-            self._failure = error
-            _set(self.control, receiving.FINISHED)
+        except BaseException:
+            _set(self.control, receiving.FINISHED)  # nobody waits for more
+            raise
 
     @property
     def running(self) -> bool:
         """Whether it still receives."""
-        return self._thread.is_alive()
+        return self._worker.running
 
     def received(self) -> Received:
         """Return what was counted up to now."""
@@ -168,12 +165,11 @@ class Receiver:
             A socket failed.
         """
         _set(self.control, receiving.STOP)
-        if self._thread.ident is not None:
-            self._thread.join()
+        if self._worker.running:
+            self._worker.wait()
         _set(self.control, receiving.FINISHED)
         self._close_sockets()
-        if self._failure is not None:
-            raise self._failure
+        self._worker.finish()
         why = int(self._work.state[receiving.WHY])
         if why:
             raise Failure(f"the feed could not be received on: {os.strerror(why).lower()}")
@@ -181,16 +177,6 @@ class Receiver:
     def _close_sockets(self):
         for one in self._sockets:
             one.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, *_):
-        try:
-            self.close()
-        except BaseException:
-            if kind is None:
-                raise
 
 
 def make_ring(slots=1 << 16, buffer=None):

@@ -5,7 +5,6 @@ takes. Who wants more asks again.
 """
 
 import os
-import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from photonlab.machine.bits import load_be16
 from photonlab.machine.jit import kernel
 from photonlab.machine.memory import as_bytes_array
 from photonlab.machine.udp import Box
+from photonlab.systems.feed.worker import Worker
 
 PORT = 30_003
 STRIDE = 256
@@ -159,11 +159,11 @@ class ResendServer:
         )  # fmt: skip
         self._socket, _ = multicast.receiver(address, port, address, seconds=_WAIT)
         self.port = self._socket.getsockname()[1]
-        self._thread, self._why = threading.Thread(target=self._run, name="photonlab-resend", daemon=True), 0
+        self._worker, self._why = Worker("resend", self._run), 0
 
     def start(self):
         """Begin to serve."""
-        self._thread.start()
+        self._worker.start()
 
     def _run(self):
         self._why = int(serve(self._serving, self.data, np.uint64(self._socket.fileno())))
@@ -171,7 +171,7 @@ class ResendServer:
     @property
     def running(self) -> bool:
         """Whether it serves."""
-        return self._thread.is_alive()
+        return self._worker.running
 
     @property
     def counters(self) -> dict[str, int]:
@@ -187,9 +187,10 @@ class ResendServer:
             The socket failed while it was served.
         """
         _raise(self._serving.control)
-        if self._thread.ident is not None:
-            self._thread.join()
+        if self._worker.running:
+            self._worker.wait()
         self._socket.close()
+        self._worker.finish()
         if self._why:
             raise Failure(f"requests could not be served on: {os.strerror(self._why).lower()}")
 

@@ -10,12 +10,13 @@ import numpy as np
 from photonlab.errors import Failure, UserError
 from photonlab.kernels import moldudp64
 from photonlab.kernels.histogram import Histogram
-from photonlab.machine import clock, multicast, system
+from photonlab.machine import clock, multicast
 from photonlab.machine.atomics import store_release
 from photonlab.machine.jit import kernel
 from photonlab.machine.memory import as_bytes_array
 from photonlab.systems.feed import faults, schedule, sending
 from photonlab.systems.feed.faults import Faults
+from photonlab.systems.feed.worker import Closed, Worker
 from photonlab.systems.inputs import Input
 
 PORT = 30_001
@@ -61,7 +62,7 @@ class Sent(NamedTuple):
         return self.lines[0]["sent"] / self.seconds if self.seconds else 0.0
 
 
-class Simulator:
+class Simulator(Closed):
     """Sends a day on one or two lines from a thread of its own.
 
     Parameters
@@ -112,9 +113,7 @@ class Simulator:
         self._sockets = [multicast.sender(*line) for line in lines]
         first = sending.make_line(self._sockets[0].fileno(), words[0])
         self._lines = (first, sending.make_line(self._sockets[-1].fileno(), words[1], first))
-        self._cpu, self._thread, self._failure = cpu, None, None
-        self._told, self._over = threading.Event(), threading.Event()
-        self._damaged = False
+        self._worker, self._told, self._damaged = Worker("simulator", self._run, cpu), threading.Event(), False
         self._began = self._ended = 0.0
         self.position = 0
         sending.send_until(*self._lines, self._sending, self.data, np.uint64(0), np.uint64(0))  # compiled now
@@ -129,33 +128,24 @@ class Simulator:
         """
         if not 0 <= delay <= threading.TIMEOUT_MAX:
             raise UserError(f"a delay is a number of seconds from 0, not {delay:g}")
-        # Its end is told by an event: in Python 3.11, Ctrl-C during a join makes a running thread count as over.
-        self._thread = threading.Thread(target=self._run, args=(delay,), name="photonlab-simulator", daemon=True)
-        self._thread.start()
+        self._worker.start(delay)
 
     def _run(self, delay):
-        try:
-            if self._cpu is not None:
-                system.pin([self._cpu])
-            if self._told.wait(delay):
-                return
-            stamp = int.from_bytes(self.data[7:13].tobytes(), "big") if self.data.size >= 13 else 0
-            self.schedule[schedule.ORIGIN] = stamp
-            _begin(self.schedule)
-            self._began = time.perf_counter()
-            end = np.uint64(self.data.size)
-            self.position = int(sending.send_until(*self._lines, self._sending, self.data, np.uint64(0), end))
-            self._ended = time.perf_counter()
-            if not self._complete:  # to announce an end would pretend
-                self._damaged = not self._told.is_set() and self._sending.state[sending.WHY] == 0
-                return
-            for _ in range(_ENDS):
-                sending.beat(*self._lines, self._sending, np.uint64(moldudp64.END_OF_SESSION))
-                time.sleep(_BETWEEN_ENDS)
-        except BaseException as error:
-            self._failure = error
-        finally:
-            self._over.set()
+        if self._told.wait(delay):
+            return
+        stamp = int.from_bytes(self.data[7:13].tobytes(), "big") if self.data.size >= 13 else 0
+        self.schedule[schedule.ORIGIN] = stamp
+        _begin(self.schedule)
+        self._began = time.perf_counter()
+        end = np.uint64(self.data.size)
+        self.position = int(sending.send_until(*self._lines, self._sending, self.data, np.uint64(0), end))
+        self._ended = time.perf_counter()
+        if not self._complete:  # to announce an end would pretend
+            self._damaged = not self._told.is_set() and self._sending.state[sending.WHY] == 0
+            return
+        for _ in range(_ENDS):
+            sending.beat(*self._lines, self._sending, np.uint64(moldudp64.END_OF_SESSION))
+            time.sleep(_BETWEEN_ENDS)
 
     @property
     def _complete(self):
@@ -166,18 +156,18 @@ class Simulator:
     @property
     def done(self) -> bool:
         """Whether it has sent all, or was stopped."""
-        return self._over.is_set()
+        return self._worker.over
 
     def wait(self, timeout=None) -> bool:
         """Wait until all is sent; return whether it is."""
-        return self._over.wait(timeout)
+        return self._worker.wait(timeout)
 
     def stop(self):
         """Make it end at once; the session's end is not sent then."""
         self._told.set()  # first, lest being stopped is taken for damage
         _raise(self._sending.control)
-        if self._thread is not None:
-            self._over.wait()
+        if self._worker.running:
+            self._worker.wait()
 
     def sent(self) -> Sent:
         """Return what was sent up to now."""
@@ -203,23 +193,12 @@ class Simulator:
         self.stop()
         for one in self._sockets:
             one.close()
-        if self._failure is not None:
-            raise self._failure
+        self._worker.finish()
         why = int(self._sending.state[sending.WHY])
         if why:
             raise Failure(f"the feed could not be sent on: {os.strerror(why).lower()}")
         if self._damaged:
             raise Failure(f"the day breaks off at offset {self.position:,}: expected a whole message; no end was sent")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, *_):
-        try:
-            self.close()
-        except BaseException:
-            if kind is None:
-                raise
 
 
 def _line(line):
