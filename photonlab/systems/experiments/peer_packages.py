@@ -79,7 +79,7 @@ class Photonlab:
         return {"rows": found.arrow("bbo").num_rows, "best prices": self._books_facts(found.replay)["best prices"]}
 
     def _parquet(self, path, symbol, out):
-        return self.tables(path, bbo=True, out=out, date=DATE)
+        return self.tables(path, bbo=True, out=out, date=DATE, compression="zstd")  # itch-book knows no other
 
     def _parquet_facts(self, found):
         return {"rows": found.summary["rows"]["bbo"] if "rows" in found.summary else found.arrow("bbo").num_rows}
