@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from photonlab import paths
 from photonlab.kernels import chained
 from photonlab.kernels.chained import BUCKETINGS, USED
 from photonlab.systems.experiments import maps, native_map
@@ -88,7 +89,7 @@ def test_without_a_compiler_the_reason_is_given(monkeypatch, tmp_path):
     broken = tmp_path / "broken-compiler"
     broken.write_text("#!/bin/sh\n[ $1 = -dumpversion ] && echo 1 && exit 0\necho 'x.cpp:1: error: no' >&2\nexit 1\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(native_map.paths, "CACHE", tmp_path)
+    monkeypatch.setattr(paths, "CACHE", tmp_path)
     found, why = native_map.library((str(broken),))
     assert found is None and why == "broken-compiler failed: x.cpp:1: error: no"
     assert not list((tmp_path / "native").iterdir())

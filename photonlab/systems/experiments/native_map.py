@@ -2,31 +2,25 @@
 
 import ctypes
 import functools
-import hashlib
-import os
-import shutil
-import subprocess
-import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from photonlab import paths
+from photonlab.machine import compiler
 
 SOURCE = Path(__file__).with_name("native") / "unordered_map.cpp"
 FLAGS = ("-O3", "-march=native", "-std=c++17", "-shared", "-fPIC")
-COMPILERS = ("g++", "clang++", "c++")
 _U64, _POINTER = ctypes.c_uint64, ctypes.c_void_p
 
 
 @functools.cache
-def library(compilers=COMPILERS):
+def library(compilers=None):
     """Compile the map, or take it from the cache.
 
     Parameters
     ----------
-    compilers : tuple of str
-        Looked for in this order; the environment's ``CXX`` comes before them.
+    compilers : tuple of str, optional
+        Looked for in this order, in place of the usual ones.
 
     Returns
     -------
@@ -34,21 +28,13 @@ def library(compilers=COMPILERS):
     about : str
         The compiler and its flags; without a library the reason why there is none.
     """
-    wanted = (os.environ["CXX"], *compilers) if os.environ.get("CXX") and compilers is COMPILERS else compilers
-    compiler = next((found for name in wanted if (found := shutil.which(name))), None)
-    if compiler is None:
-        return None, f"no C++ compiler found (looked for {', '.join(wanted) or 'none'})"
-    about = f"{Path(compiler).name} {_version(compiler)}, {' '.join(FLAGS[:3])}"
-    key = hashlib.sha256(SOURCE.read_bytes() + about.encode() + _processor().encode()).hexdigest()[:16]
-    path = paths.CACHE / "native" / f"unordered_map-{key}.so"
-    if not path.exists():
-        failed = _compile(compiler, path)
-        if failed:
-            return None, failed
+    path, about = compiler.shared_library(SOURCE, FLAGS, compilers)
+    if path is None:
+        return None, about
     try:
         loaded = ctypes.CDLL(str(path))
     except OSError as error:
-        return None, f"what {Path(compiler).name} made could not be loaded: {error}"
+        return None, f"what the C++ compiler made could not be loaded: {error}"
     loaded.map_make.restype = _POINTER
     for name, arguments in {
         "map_make": [_U64],
@@ -63,38 +49,6 @@ def library(compilers=COMPILERS):
     for name in ("map_size", "map_insert", "map_find", "map_churn", "map_bytes"):
         getattr(loaded, name).restype = _U64
     return loaded, about
-
-
-def _version(compiler):
-    done = subprocess.run([compiler, "-dumpversion"], capture_output=True, text=True)
-    return done.stdout.strip()
-
-
-def _processor():
-    """Return what tells processors apart, as -march=native makes code for one."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return ""
-    return "".join(sorted({line for line in lines if line.startswith(("model name", "flags", "Features"))}))
-
-
-def _compile(compiler, path):
-    """Compile to `path`, whole or not at all; return why not, or an empty text."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        made = Path(folder) / path.name
-        try:
-            done = subprocess.run(
-                [compiler, *FLAGS, "-o", str(made), str(SOURCE)], capture_output=True, text=True, timeout=120
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return f"{Path(compiler).name} did not run: {error}"
-        if done.returncode != 0:
-            first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
-            return f"{Path(compiler).name} failed: {first.strip()}"
-        made.replace(path)
-    return ""
 
 
 class UnorderedMap:

@@ -94,6 +94,16 @@ def place(shared=False) -> Placement:
     return Placement(cpus[0], cpus[1], cpus[2] if len(cpus) > 2 else cpus[1], label)
 
 
+def fate(process) -> str:
+    """Say what became of a process that does not answer."""
+    try:
+        code = process.wait(0.5)
+    except subprocess.TimeoutExpired:
+        return "does not answer"
+    last = process.stderr.read().decode(errors="replace").strip().splitlines()[-1:]
+    return f"ended with status {code}" + "".join(f" ({line})" for line in last)
+
+
 class Exchange:
     """The mock exchange, started.
 
@@ -154,19 +164,11 @@ class Exchange:
         readable, _, _ = select.select([self._control], [], [], seconds)
         text = self._control.recv(4096) if readable else b""
         if not text:
-            raise UserError(f"the exchange {self._fate()}")
+            raise UserError(f"the exchange {fate(self.process)}")
         reply = json.loads(text)
         if "error" in reply:
             raise UserError(f"the exchange failed: {reply['error']}")
         return reply
-
-    def _fate(self) -> str:
-        try:
-            code = self.process.wait(0.5)
-        except subprocess.TimeoutExpired:
-            return "does not answer"
-        last = self.process.stderr.read().decode(errors="replace").strip().splitlines()[-1:]
-        return f"ended with status {code}" + "".join(f" ({line})" for line in last)
 
     def _trade(self, link, flags, count, stamps, report):
         loops.trade(self._engine, link, flags, np.uint64(count), stamps, report)
@@ -219,7 +221,7 @@ class Exchange:
             try:
                 socket.send_fds(self._control, [json.dumps(job).encode()], list(ends.theirs))
             except OSError:
-                raise UserError(f"the exchange {self._fate()}") from None
+                raise UserError(f"the exchange {fate(self.process)}") from None
             self._with_engine(kind, ends, placement, count, stamps, report, found)
             reply = self._answer(5)
         finally:
@@ -267,7 +269,7 @@ class Exchange:
         if "error" in found:
             raise found["error"]
         if self.process.poll() is not None:
-            raise UserError(f"the exchange {self._fate()}")
+            raise UserError(f"the exchange {fate(self.process)}")
 
     def _check(self, count, report, found, reply):
         """Raise where not every order was the one called for."""
