@@ -54,14 +54,16 @@ def test_bytes_come_back_as_they_went(name):
 
 
 @pytest.mark.parametrize("name", ["TCP blocking", "TCP spinning", "TCP epoll spinning", "AF_UNIX", "shared memory",
-                                  "io_uring", "io_uring DEFER_TASKRUN", "io_uring registered"])  # fmt: skip
+                                  "io_uring", "io_uring DEFER_TASKRUN", "io_uring registered",
+                                  "io_uring multishot"])  # fmt: skip
 def test_bytes_that_go_one_by_one_make_whole_messages(name):
     first, second, seen = round_trips(name, 20, size=150, piece=1)
     assert (first, second) == (20, 20)
     assert max(int(words[links.SHORT]) for words in seen) > 100
 
 
-@pytest.mark.parametrize("name", ["TCP blocking", "TCP spinning", "TCP epoll spinning", "AF_UNIX", "io_uring"])
+@pytest.mark.parametrize("name", ["TCP blocking", "TCP spinning", "TCP epoll spinning", "AF_UNIX", "io_uring",
+                                  "io_uring multishot"])  # fmt: skip
 def test_a_peer_that_is_gone_ends_the_wait(name):
     kind = kinds.KINDS[name]
     if why := kinds.refused(kind):
@@ -115,3 +117,26 @@ def test_a_peer_that_says_nothing_is_waited_for_until_the_deadline(name):
 def test_a_ring_that_cannot_be_says_why():
     why = io_uring.refused(io_uring.SQPOLL | io_uring.DEFER_TASKRUN)
     assert why.startswith("io_uring is refused: ")
+
+
+@pytest.mark.parametrize("buffers", [(1, 8), (2, 64), (4, 16), (16, 2048)])
+def test_a_receive_with_many_answers_loses_nothing_when_buffers_run_out(monkeypatch, buffers):
+    monkeypatch.setattr(kinds, "BUFFERS", buffers)
+    first, second, seen = round_trips("io_uring multishot", 20, size=300)
+    assert (first, second) == (20, 20)
+    asked = max(int(words[links.ASKED_AGAIN]) for words in seen)
+    assert asked == 1 if buffers[0] * buffers[1] > 300 else asked > 20
+
+
+@pytest.mark.parametrize("result", [-22, -105])
+def test_a_kernel_without_multishot_is_told_by_a_trial(monkeypatch, result):
+    assert io_uring.refused(io_uring.SINGLE_ISSUER, many=True) == ""
+    monkeypatch.setattr(io_uring, "window", lambda address, size: np.array([0, 0, result, 0], np.int32).view(np.uint32))
+    assert io_uring.refused(0, many=True).startswith("multishot receive is refused: ")
+
+    def without(*_):
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(io_uring, "register_buffers", without)
+    said = "multishot receive is refused: a ring of buffers cannot be registered (Invalid argument)"
+    assert io_uring.refused(0, many=True) == said

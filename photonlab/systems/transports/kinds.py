@@ -21,6 +21,8 @@ from photonlab.systems.transports.link import Link
 TCP, UNIX, MEMORY, MULTICAST = "TCP", "AF_UNIX", "memory", "multicast"
 SLOTS = 64
 _POLL_MICROSECONDS = 50
+BUFFERS = 16, 2048
+"""How many buffers a receive with many answers takes from, and their bytes."""
 _RING_BYTES = -(-ring.size_in_words(SLOTS) * 8 // mmap.PAGESIZE) * mmap.PAGESIZE
 _ANY_PIECE = np.uint64(1 << 40)
 
@@ -35,8 +37,8 @@ class Kind(NamedTuple):
         Of the engine, and of the exchange.
     flags : int
         Of an io_uring.
-    registered, busy : bool
-        Files and buffers are registered with it; SO_BUSY_POLL is set.
+    registered, busy, many : bool
+        Files and buffers are registered with it; SO_BUSY_POLL is set; one request to receive has many answers.
     """
 
     family: str
@@ -45,6 +47,7 @@ class Kind(NamedTuple):
     flags: int = 0
     registered: bool = False
     busy: bool = False
+    many: bool = False
 
     @property
     def uring(self) -> bool:
@@ -70,6 +73,7 @@ KINDS = {
     "io_uring SQPOLL": Kind(TCP, links.URING_SPINS, _WAIT, io_uring.SQPOLL | io_uring.SINGLE_ISSUER),
     "io_uring DEFER_TASKRUN": Kind(TCP, links.URING_ENTERS, _SPIN, _DEFERRED),
     "io_uring registered": Kind(TCP, links.URING_ENTERS, _SPIN, _DEFERRED, registered=True),
+    "io_uring multishot": Kind(TCP, links.URING_ENTERS, _SPIN, _DEFERRED, many=True),
     "multicast in, TCP out": Kind(MULTICAST, _SPIN, _SPIN),
 }
 """By the name in tables. An exchange beside an io_uring spins, so that only the engine's side differs from the kinds
@@ -100,7 +104,7 @@ def refused(kind: Kind, cpu: int | None = None) -> str:
     if not stream_sockets.available():
         return "these calls are Linux's"
     if kind.uring:
-        return io_uring.refused(kind.flags, cpu if kind.polled else None)
+        return io_uring.refused(kind.flags, cpu if kind.polled else None, kind.many)
     if kind.busy:
         with socket.socket() as trial:
             return stream_sockets.busy_poll(trial, _POLL_MICROSECONDS)
@@ -193,6 +197,8 @@ def make_end(kind: Kind, descriptors, side: int, cpu: int | None = None) -> End:
         uring = io_uring.set_up(kind.flags, cpu=cpu if kind.polled else None)
         end.kept.append(uring)
         end.closers.append(uring.close)
+        if kind.many:
+            end.kept.append(io_uring.register_buffers(uring, *BUFFERS))
         words[:] = uring.words
         if kind.registered:
             io_uring.register_files(uring, descriptors)

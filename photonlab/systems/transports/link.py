@@ -28,9 +28,9 @@ MODE, IN, OUT, EPOLL_FD, EVENTS, DATA, WHY, PIECE, SHORT, RECEIVED, SENT = (np.u
 """Words: mode, descriptors to receive and to send by, of epoll and where its events go, where the data lies, why the
 last call ended early, bytes to send by one call at most, calls that moved less than asked, bytes so far."""
 
-FIXED_FILES, FIXED_BUFFERS, ASKED, LEFT, LEFT_AT = (np.uint64(i) for i in range(16, 21))
+FIXED_FILES, FIXED_BUFFERS, ASKED, LEFT, LEFT_AT, ASKED_AGAIN = (np.uint64(i) for i in range(16, 22))
 """Words for io_uring: whether files and buffers are registered, whether an answer to a request to receive is due, bytes
-of a send that is under way, and where they lie."""
+of a send that is under way, and where they lie, and how often a request for many answers had to be made."""
 
 STOPPED = np.uint64(1 << 20)
 """What WHY says of a stop flag or a deadline; `stream_sockets.CLOSED` of a peer that is gone; else it is an errno."""
@@ -222,18 +222,30 @@ def _ask_to_send(words):
 
 
 @kernel(inner=True)
+def _ask_to_receive(words, at, most):
+    """Ask for bytes, once, or once for all if the ring has buffers."""
+    fixed, how = words[FIXED_BUFFERS] != _0, words[FIXED_FILES]
+    operation, address = io_uring.READ_FIXED if fixed else io_uring.RECEIVE, words[DATA] + at
+    if words[io_uring.BUFFER_RING] != _0:
+        operation, how, address, most = io_uring.RECEIVE_MANY, how | io_uring.SELECT, _0, _0
+        words[ASKED_AGAIN] += _1
+    io_uring.ask(words, operation, how, _0 if words[FIXED_FILES] != _0 else words[IN], address, most, _0, _RECEIVE_TAG)
+    words[ASKED] = _1
+
+
+@kernel(inner=True)
 def _receive_by_uring(words, at, wanted, most, flags):
     """Ask to receive, and take answers until there is enough and what was sent has gone."""
     came, spins = _0, _0
-    mode, fixed = words[MODE], words[FIXED_BUFFERS] != _0
-    while came < wanted or words[LEFT] != _0:
+    mode, many = words[MODE], words[io_uring.BUFFER_RING] != _0
+    while True:
+        if many:
+            came += io_uring.take(words, words[DATA] + at + came, most - came)
+        if came >= wanted and words[LEFT] == _0:
+            return came
         if words[ASKED] == _0 and came < wanted:
-            io_uring.ask(
-                words, io_uring.READ_FIXED if fixed else io_uring.RECEIVE, words[FIXED_FILES],
-                _0 if words[FIXED_FILES] != _0 else words[IN], words[DATA] + at + came, most - came, _0, _RECEIVE_TAG,
-            )  # fmt: skip
-            words[ASKED] = _1
-        there, tag, result = io_uring.answer(words)
+            _ask_to_receive(words, at + came, most - came)
+        there, tag, result, how = io_uring.answer(words)
         if not there:
             if mode == URING_WAITS:
                 if not _went(words, io_uring.enter(words, _1)):
@@ -249,10 +261,14 @@ def _receive_by_uring(words, at, wanted, most, flags):
         why = np.uint64(-result) if result < 0 else _0
         moved = np.uint64(result) if result > 0 else _0
         if tag == _RECEIVE_TAG:
-            words[ASKED] = _0
-            came += moved
+            words[ASKED] = np.uint64(how & io_uring.MORE != _0)
+            words[SHORT] += np.uint64(came + moved < wanted)
             why = CLOSED if result == 0 else why
-            words[SHORT] += np.uint64(came < wanted)
+            if many and moved != _0:
+                io_uring.hold(words, moved, how)
+            else:
+                came += moved
+            why = _0 if why == io_uring.NO_BUFFERS else why  # all that are held are taken before it is asked again
         else:
             words[LEFT] -= moved
             words[LEFT_AT] += moved
@@ -261,4 +277,3 @@ def _receive_by_uring(words, at, wanted, most, flags):
                 _ask_to_send(words)
         if not _went(words, why):
             return came
-    return came
