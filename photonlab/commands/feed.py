@@ -36,6 +36,10 @@ def add(commands):
         sim.add_argument(
             f"--{name}", type=_shares, default=(), metavar="A[,B]", help=f"share of each line's packets that are {said}"
         )
+    sim.add_argument(
+        "--segments", choices=("auto", "off"), default="auto",
+        help="whether the system cuts packets out of longer buffers where it can, or gets each by itself (auto)",
+    )  # fmt: skip
     sim.set_defaults(run=_simulate)
     serve = parts.add_parser("serve", help="send again what receivers ask for")
     serve.add_argument("file", metavar="FILE", help="the day that is being sent")
@@ -92,6 +96,7 @@ def _host_and_port(text):
 
 
 def _simulate(options):
+    from photonlab.machine import udp_segments
     from photonlab.systems.feed import simulator
     from photonlab.systems.feed.faults import Faults
 
@@ -101,6 +106,7 @@ def _simulate(options):
     with simulator.Simulator(
         data, lines, speed=options.speed, rate=options.rate, most=options.most, seed=options.seed,
         planted=[Faults(*line) for line in zip(*shares, strict=True)], schedule_path=options.schedule,
+        segments=1 if options.segments == "off" else udp_segments.MOST,
     ) as sending:  # fmt: skip
         print(f"sending session {sending.session} to {' and '.join(map(str, lines))}", flush=True)
         sending.start(options.delay)
@@ -115,7 +121,7 @@ def _simulate(options):
 def _say_sent(sent):
     from photonlab.lab.measure import histogram
 
-    print(f"{sent.messages:,} messages in {sent.packets:,} packets, {sent.seconds:.2f} s")
+    print(f"{sent.messages:,} messages in {sent.packets:,} packets, {sent.seconds:.2f} s; {sent.segments}")
     for name, line in zip("AB", sent.lines, strict=False):
         print(f"line {name}: " + ", ".join(f"{what} {number:,}" for what, number in line.items() if number))
     if sent.errors.totals[1]:

@@ -7,7 +7,7 @@ import numpy as np
 from photonlab.kernels import histogram
 from photonlab.kernels.histogram import Histogram
 from photonlab.kernels.moldudp64 import HEADER, HEARTBEAT, PREFIX, pack, write_header
-from photonlab.machine import clock, udp
+from photonlab.machine import clock, udp, udp_segments
 from photonlab.machine.atomics import load_acquire, pause
 from photonlab.machine.bits import load_be16, load_be48
 from photonlab.machine.jit import kernel
@@ -29,15 +29,17 @@ STOP = _0  # the word of `control` that ends it
 
 # Words of `state`
 (
-    HIGH, LOW, SEQUENCE, PACKETS, MOST, ROOM, TOGETHER, QUIET, LAST_SENT, WHY, LINES, HEARTBEATS, SKIPPED,
-) = (np.uint64(i) for i in range(13))  # fmt: skip
+    HIGH, LOW, SEQUENCE, PACKETS, MOST, ROOM, TOGETHER, QUIET, LAST_SENT, WHY, LINES, HEARTBEATS,
+) = (np.uint64(i) for i in range(12))  # fmt: skip
 
 # Words of a line: descriptor; number of packet held back + 1; packets sent; lost, repeated and late ones; calls;
-# messages of the lost ones; packets that the system refused
+# messages of the lost ones; packets that the system refused; packets that may go as one buffer; buffers; why the system
+# refused to cut them up
 LINE_WORDS = 16
-FD, HELD, SENT, LOST_PACKETS, REPEATED_PACKETS, LATE_PACKETS, CALLS, LOST_MESSAGES, REFUSED = (
-    np.uint64(i) for i in range(9)
-)
+(
+    FD, HELD, SENT, LOST_PACKETS, REPEATED_PACKETS, LATE_PACKETS, CALLS, LOST_MESSAGES, REFUSED, SEGMENTS, BUFFERS,
+    NOT_CUT,
+) = (np.uint64(i) for i in range(12))  # fmt: skip
 
 
 class Line(NamedTuple):
@@ -200,17 +202,22 @@ def _send_line(line, sending, packet, behind):
 
 @kernel(inner=True)
 def _send_all(line, sending, n):
-    """Send the first n packets that were put; refused ones are counted and sent again once, then left out."""
+    """Send the first n packets that were put; refused ones are counted and sent again, then left out."""
     words, sent, tries = line.words, _0, _0
     while sent < n and load_acquire(sending.control, STOP) == _0:
-        done, why = udp.send(line.box, words[FD], sent, n - sent, _0)
+        buffers = udp_segments.bundle(line.box, sent, n, words[SEGMENTS])
+        done, why = udp.send(line.box, words[FD], _0, buffers, _0)
+        packets = udp_segments.packets(line.box, done)
         words[CALLS] += _1
-        sent += done
-        words[SENT] += done
-        if why != _0:
+        words[BUFFERS] += done
+        words[SENT] += packets
+        sent += packets
+        if why != _0 and words[SEGMENTS] > _1 and udp_segments.is_refusal(why):
+            words[SEGMENTS], words[NOT_CUT] = _1, why  # from here on each packet by itself
+        elif why != _0:
             sending.state[WHY] = why
             break
-        if done == _0:
+        elif done == _0:
             words[REFUSED] += _1
             tries += _1
             if tries > np.uint64(1000):
@@ -266,12 +273,12 @@ def make_sending(schedule, *, session, most, room, together, quiet, lines):
     return Sending(state, np.zeros(16, np.uint64), schedule, *slots, histogram.empty(1 << 16))
 
 
-def make_line(fd, faults, shared=None) -> Line:
+def make_line(fd, faults, shared=None, segments=udp_segments.MOST) -> Line:
     """Return a line by a socket; the second one shares the packets of the first."""
     if shared is None:
         box = udp.make_box(_SLOTS + 4, PACKET)
     else:
         box = udp.share(udp.make_box(_SLOTS + 4, 1), shared.box)
     words = np.zeros(LINE_WORDS, np.uint64)
-    words[FD] = fd
-    return Line(box, faults, words)
+    words[FD], words[SEGMENTS] = fd, segments
+    return Line(udp_segments.prepare(box), faults, words)

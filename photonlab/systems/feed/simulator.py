@@ -10,7 +10,7 @@ import numpy as np
 from photonlab.errors import Failure, UserError
 from photonlab.kernels import moldudp64
 from photonlab.kernels.histogram import Histogram
-from photonlab.machine import clock, multicast
+from photonlab.machine import clock, multicast, udp_segments
 from photonlab.machine.atomics import store_release
 from photonlab.machine.jit import kernel
 from photonlab.machine.memory import as_bytes_array
@@ -50,11 +50,13 @@ class Sent(NamedTuple):
     packets: int
     seconds: float
     lines: tuple[dict, ...]
-    """Of each line: packets sent, lost, repeated and late, messages of the lost ones, system calls, refusals."""
+    """Of each line: packets sent, lost, repeated, late; messages of the lost ones; buffers, system calls, refusals."""
     errors: Histogram
     """How late packets were, in units of 64 ns; empty if they were sent flat out."""
     complete: bool
     """Whether the day was sent to its end."""
+    segments: str
+    """How many packets went as one buffer at most, or why each went by itself."""
 
     @property
     def packets_a_second(self) -> float:
@@ -86,6 +88,9 @@ class Simulator(Closed):
         A file for the schedule, if another process is to know what was due when.
     cpu : int, optional
         To be pinned to.
+    segments : int
+        Packets at most that are handed to the system as one buffer, for it to cut up (`udp_segments`): only such as are
+        due already, so none waits for another. 1 for each by itself, as it also is where the system cannot do it.
 
     Raises
     ------
@@ -96,11 +101,14 @@ class Simulator(Closed):
     def __init__(
         self, data, lines=(LINE_A,), *, speed=None, rate=None, most=1, planted=(), seed=1,
         session=SESSION, together=50_000, schedule_path=None, cpu=None, heartbeat=1.0,
+        segments=udp_segments.MOST,
     ):  # fmt: skip
         if not 1 <= len(lines) <= 2:
             raise UserError(f"a feed has one line or two, not {len(lines)}")
         if not 1 <= most <= moldudp64.MOST:
             raise UserError(f"a packet takes 1 to {moldudp64.MOST:,} messages, not {most}")
+        if not 1 <= segments <= udp_segments.MOST:
+            raise UserError(f"a buffer takes 1 to {udp_segments.MOST} packets, not {segments}")
         self.data = as_bytes_array(data)
         self.session = session
         self.schedule = schedule.make_schedule(speed=speed, rate=rate, path=schedule_path)
@@ -111,8 +119,10 @@ class Simulator(Closed):
             quiet=int(heartbeat * clock.calibrate().hz), lines=len(lines),
         )  # fmt: skip
         self._sockets = [multicast.sender(*line) for line in lines]
-        first = sending.make_line(self._sockets[0].fileno(), words[0])
-        self._lines = (first, sending.make_line(self._sockets[-1].fileno(), words[1], first))
+        self._segments = "off" if segments == 1 else udp_segments.why_not(self._sockets[0])
+        segments = 1 if self._segments else segments
+        first = sending.make_line(self._sockets[0].fileno(), words[0], None, segments)
+        self._lines = (first, sending.make_line(self._sockets[-1].fileno(), words[1], first, segments))
         self._worker, self._told, self._damaged = Worker("simulator", self._run, cpu), threading.Event(), False
         self._began = self._ended = 0.0
         self.position = 0
@@ -180,7 +190,14 @@ class Simulator(Closed):
             tuple(_line(line) for line in self._lines[: int(state[sending.LINES])]),
             self._sending.errors,
             self._complete,
+            self._cut_up(),
         )
+
+    def _cut_up(self):
+        words = [line.words for line in self._lines[: int(self._sending.state[sending.LINES])]]
+        refused = next((int(one[sending.NOT_CUT]) for one in words if one[sending.NOT_CUT]), 0)
+        why = self._segments or (os.strerror(refused).lower() if refused else "")
+        return f"one packet a buffer ({why})" if why else f"up to {int(words[0][sending.SEGMENTS])} packets a buffer"
 
     def close(self):
         """Stop, and close the sockets.
@@ -205,8 +222,8 @@ def _line(line):
     words = line.words
     names = {
         "sent": sending.SENT, "lost": sending.LOST_PACKETS, "repeated": sending.REPEATED_PACKETS,
-        "late": sending.LATE_PACKETS, "lost messages": sending.LOST_MESSAGES, "calls": sending.CALLS,
-        "refused": sending.REFUSED,
+        "late": sending.LATE_PACKETS, "lost messages": sending.LOST_MESSAGES, "buffers": sending.BUFFERS,
+        "calls": sending.CALLS, "refused": sending.REFUSED,
     }  # fmt: skip
     return {name: int(words[at]) for name, at in names.items()}
 
