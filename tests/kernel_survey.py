@@ -38,16 +38,18 @@ from photonlab.kernels import (
 )
 from photonlab.kernels.sbe import walk
 from photonlab.lab.measure import allocation, histogram, noise, openloop
-from photonlab.lab.studies import day, scorecard, trade_core
+from photonlab.lab.studies import day, own, pool_cost, scorecard, trade_core
 from photonlab.machine import clock, jit, latency, libc
 from photonlab.machine.memory import as_bytes_array
 from photonlab.systems import calling, captures, message_loop, sharded, synth
 from photonlab.systems.experiments import (
     allocators,
     attribution,
+    copied_stress,
     hash_cost,
     maps,
     market_core,
+    own_blocks,
     passes,
     probing,
     ring_granule,
@@ -58,10 +60,10 @@ from photonlab.systems.experiments import (
     touch,
 )
 from photonlab.systems.feed import consumer, receiver, resend, simulator
-from photonlab.systems.tick_to_trade import drive, exchange, loops, messages, ticks
+from photonlab.systems.tick_to_trade import drive, exchange, loops, messages, parts, ticks
 from photonlab.systems.tick_to_trade import engine as engines
 from photonlab.systems.transports import echo, kinds
-from tests import mold_drivers
+from tests import mold_drivers, own_kernels
 from tests.oracle import captures as capture_files
 from tests.oracle import streams
 
@@ -122,6 +124,13 @@ def use_allocators():
     allocators.malloc_fill(addresses)
     allocators.malloc_churn(addresses, np.arange(32, dtype=np.uint32))
     allocators.free_all(addresses)
+    own.add_allocator("stack", *own_kernels.STACK)
+    blocks = pool_cost.ADDED["stack"].blocks(64)
+    own_blocks.fill(blocks, addresses)
+    own_blocks.churn(blocks, addresses, np.arange(32, dtype=np.uint32))
+    own_blocks.cycles(blocks, addresses, 1)
+    own_blocks.spans(pool_cost.ADDED["stack"].blocks(64), addresses, spans)
+    own.remove_allocator("stack")
 
 
 def use_ring():
@@ -149,6 +158,9 @@ def use_ring():
     ring_granule.count_up(words, count, flags, np.uint64(0), count, report)
     ring_stress.pour(one, flags, count, count, count, report)
     ring_stress.drain(one, flags, count, count, count, report)
+    report = np.zeros(12, np.uint64)
+    copied_stress.pour(ring_variants.make_copied(8), flags, count, count, count, report)
+    copied_stress.drain(ring_variants.make_copied(8), flags, count, count, count, report)
     one, buffers = ring.make_ring(8), np.zeros((2, sanitized_loops.BATCH * 8), np.uint64)
     sanitized_loops.produce(one, buffers[0], np.uint64(4))
     assert sanitized_loops.consume(one, buffers[1], np.uint64(4)) == 0
@@ -336,6 +348,9 @@ def use_tick_to_trade():
     level_book.levels_of(engine.books.words, np.uint64(0), np.uint64(1), np.zeros((10, 3), np.int64))
     work = trade_core.Work(data, 3)
     work()
+    for variant in (parts.Decoding, parts.Booking, parts.Deciding):
+        drive.drive(variant(*work.engine), data, work.out)
+    drive.drive(parts.stamped(work.engine), data, work.out)
     drive.spans(work.engine, data, work.out, np.uint64(8), np.uint64(1), histogram.empty())
     drive.stream(np.zeros(64, np.uint64), np.ones(1, np.uint64))
 
@@ -350,7 +365,8 @@ def use_transports():
     few, none = np.uint64(8), np.zeros(0, np.uint64)
     echo.ping(end.link, flags, few, few, none)
     echo.pong(end.link, flags, few, few)
-    loops.trade(engines.make_engine(1), end.link, flags, few, none, report)
+    for engine in (one := engines.make_engine(1), parts.stamped(one)):
+        loops.trade(engine, end.link, flags, few, report)
     given = np.zeros(64, np.uint8)
     loops.quote(end.link, flags, report, given, few, given, few, none, none, report)
     loops.burn(flags)

@@ -8,6 +8,8 @@
     Locked      each call under a mutex
     Sequenced   no index passes between the sides: each slot carries the number of its message in its last word, so a
                 message costs its reader one cache line instead of two
+    Copied      messages are copied in from an array and out into one, as by `push_many` and `pop_many`; rings of
+                anybody's own take part so (`photonlab.lab.studies.own`)
 """
 
 from typing import NamedTuple
@@ -22,6 +24,7 @@ from photonlab.machine.choice import by_type
 from photonlab.machine.jit import kernel
 from photonlab.machine.libc import address_of
 from photonlab.machine.lines import count_line, sum_line
+from photonlab.machine.memory import huge_array
 
 _0, _1, _SEVEN, _EIGHT = (np.uint64(n) for n in (0, 1, 7, 8))
 
@@ -55,6 +58,30 @@ class Sequenced(NamedTuple):
     ring: Ring
 
 
+class Copied(NamedTuple):
+    """A ring whose messages are copied in and out.
+
+    Attributes
+    ----------
+    ring : Ring
+        For a ring of somebody's own: the array of uint64 that all of it lies in.
+    source, into : ndarray of uint64
+        What is copied in next, and what was copied out last; each belongs to one side.
+    slot_words, most : uint64
+        Words of a message, and messages that the two arrays hold.
+    """
+
+    ring: Ring
+    source: np.ndarray
+    into: np.ndarray
+    slot_words: np.uint64
+    most: np.uint64
+
+
+MOST_COPIED = 512
+"""Messages that are copied at once, at most."""
+
+
 def make_uncached(slots, words=8, **options) -> Uncached:
     """Return an empty ring without copies of indices; see `photonlab.kernels.ring.make_ring`."""
     return Uncached(make_ring(slots, words, **options))
@@ -75,6 +102,17 @@ def make_sequenced(slots, words=8, **options) -> Sequenced:
     return Sequenced(ring)
 
 
+def make_copied(slots, words=8, **options) -> Copied:
+    """Return an empty ring to copy in and out of; see `photonlab.kernels.ring.make_ring`."""
+    return Copied(make_ring(slots, words, **options), *buffers(words))
+
+
+def buffers(words=8) -> tuple:
+    """Return what `Copied` has beside its ring."""
+    pair = (huge_array(MOST_COPIED * words, np.uint64, populate=True) for _ in range(2))
+    return (*pair, np.uint64(words), np.uint64(MOST_COPIED))
+
+
 @by_type
 def offer(queue, value, count):
     """Write up to `count` messages that stand for value, value + 1, …; return how many there was room for."""
@@ -83,6 +121,16 @@ def offer(queue, value, count):
 @by_type
 def accept(queue, count):
     """Read up to `count` messages; return how many there were, and the sum of all their words."""
+
+
+@by_type
+def put(queue, count):
+    """Copy the first `count` messages of ``queue.source`` in, as many as there is room for; return how many."""
+
+
+@by_type
+def fetch(queue, count):
+    """Copy up to `count` messages out, to the beginning of ``queue.into``; return how many."""
 
 
 @kernel(inner=True)
@@ -205,8 +253,63 @@ def _accept_sequenced(queue, count):
     return there, total
 
 
-offer.kernels.update({Ring: _offer, Uncached: _offer_uncached, Locked: _offer_locked, Sequenced: _offer_sequenced})
-accept.kernels.update({Ring: _accept, Uncached: _accept_uncached, Locked: _accept_locked, Sequenced: _accept_sequenced})
+@kernel(inner=True)
+def _put(queue, count):
+    return rings.push_many(queue.ring, queue.source, _0, count)
 
-MAKERS = {"ring": make_ring, "uncached": make_uncached, "locked": make_locked, "sequenced": make_sequenced}
-"""How to make a queue of each kind: slots, words, and options of `photonlab.kernels.ring.make_ring`."""
+
+@kernel(inner=True)
+def _fetch(queue, count):
+    return rings.pop_many(queue.ring, queue.into, _0, count)
+
+
+@kernel(inner=True)
+def offer_copied(queue, value, count):
+    """Write messages into ``queue.source`` and put them in; as `offer`."""
+    count = min(count, queue.most)
+    for i in range(count):
+        write(queue.source, i * queue.slot_words, queue.slot_words, value + i)
+    return put(queue, count)
+
+
+@kernel(inner=True)
+def accept_copied(queue, count):
+    """Fetch messages and read them in ``queue.into``; as `accept`."""
+    there, total = fetch(queue, min(count, queue.most)), _0
+    for i in range(there):
+        total += read(queue.into, i * queue.slot_words, queue.slot_words)
+    return there, total
+
+
+put.kernels[Copied], fetch.kernels[Copied] = _put, _fetch
+offer.kernels.update(
+    {Ring: _offer, Uncached: _offer_uncached, Locked: _offer_locked, Sequenced: _offer_sequenced, Copied: offer_copied}
+)
+accept.kernels.update(
+    {
+        Ring: _accept,
+        Uncached: _accept_uncached,
+        Locked: _accept_locked,
+        Sequenced: _accept_sequenced,
+        Copied: accept_copied,
+    }
+)
+
+MAKERS = {
+    "ring": make_ring,
+    "uncached": make_uncached,
+    "locked": make_locked,
+    "sequenced": make_sequenced,
+    "copied": make_copied,
+}
+"""How to make a queue of each kind: slots, words, and options of `photonlab.kernels.ring.make_ring`. What somebody
+added stands behind what is this house's."""
+
+HOUSE = tuple(MAKERS)
+COPIES = "copied in and out"
+
+
+def added() -> dict[str, str]:
+    """Return name → kind of rings that somebody added, behind the house's own with the same copies; empty if none."""
+    names = [name for name in MAKERS if name not in HOUSE]
+    return {COPIES: "copied"} | {name: name for name in names} if names else {}

@@ -1,12 +1,15 @@
 """Kernels of your own in a study: one call, and they stand in its tables and charts beside those of this house.
 
+`add_hash_policy` is here, `add_ring` in `own_ring`, `add_allocator` in `own_allocator`; all can be had from this room.
+What does not do its work is refused with the reason: a time of it would mean nothing.
+
 >>> from photonlab.lab.studies import own
 >>> ODD = np.uint64(0xBF58476D1CE4E5B9)
 >>> def product(key, shift):
 ...     return (key * ODD) >> shift
 >>> own.add_hash_policy("another product", product)
 
-In the notebook on hash policies such a cell stands anywhere before the first measurement.
+Such a cell stands in the study's notebook anywhere before the first measurement.
 """
 
 import secrets
@@ -19,8 +22,21 @@ from numba.core.errors import NumbaError
 from photonlab.errors import UserError
 from photonlab.kernels import hash_policies
 from photonlab.lab.studies import hash_workload
+from photonlab.lab.studies.own_allocator import add_allocator, remove_allocator
+from photonlab.lab.studies.own_ring import add_ring, remove_ring
 from photonlab.machine.jit import UNSAVED
 from photonlab.systems.experiments import reference_streams as streams
+from photonlab.systems.experiments.own_blocks import NONE
+
+__all__ = [
+    "NONE",
+    "add_allocator",
+    "add_hash_policy",
+    "add_ring",
+    "remove_allocator",
+    "remove_hash_policy",
+    "remove_ring",
+]
 
 SHIFTS = (44, 53, 62)
 """log2 of the slots is 64 less these, in the trial of a policy."""

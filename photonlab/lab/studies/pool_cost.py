@@ -17,10 +17,13 @@ from photonlab.lab.measure.comparison import Comparison
 from photonlab.lab.publish.figures import COLOURS, INK, MUTED
 from photonlab.machine import libc
 from photonlab.machine.system import Watch
-from photonlab.systems.experiments import allocators
+from photonlab.systems.experiments import allocators, own_blocks
 
 MALLOC, POOL, ARENA, BARE = "malloc", "pool", "arena", "bare loop"
 KEPT, UNTOUCHED, IN_MEMORY = "malloc, memory kept", "pool, untouched", "pool, state in memory"
+TAKEN = (MALLOC, POOL, ARENA, BARE, KEPT, UNTOUCHED, IN_MEMORY)
+ADDED = {}
+"""Allocators that somebody added, by name; see `photonlab.lab.studies.own_allocator`."""
 CYCLE_OPS = 1 << 17
 """Blocks handed out and taken back in a timed call of cycles, or more."""
 
@@ -124,27 +127,28 @@ def faults_of(work) -> int | None:
     return watched.usage.minor_faults
 
 
-def measure_fill(count, rounds, names=(MALLOC, KEPT, POOL, UNTOUCHED, ARENA)) -> tuple[Comparison, dict]:
+def measure_fill(count, rounds, names=None) -> tuple[Comparison, dict]:
     """Fill from several sources in turn.
 
     Parameters
     ----------
     count, rounds : int
-    names : sequence of str
-        Variants.
+    names : sequence of str, optional
+        Variants; default: all of this house's, and those that somebody added.
 
     Returns
     -------
     tuple of (Comparison, dict)
         Times a block, and page faults of one fill by variant.
     """
+    names = (MALLOC, KEPT, POOL, UNTOUCHED, ARENA, *ADDED) if names is None else names
     makers = {
         MALLOC: lambda: MallocFill(count),
         KEPT: lambda: MallocFill(count, kept=True),
         POOL: lambda: PoolFill(count),
         UNTOUCHED: lambda: PoolFill(count, touched=False),
         ARENA: lambda: ArenaFill(count),
-    }
+    } | {name: lambda own=own: own.fill(count) for name, own in ADDED.items()}
     works = {name: makers[name]() for name in names}
     setup = {name: work.prepare for name, work in works.items()}
     compared = timing.compare(works, rounds=rounds, ops=count, setup=setup, retakes=rounds)
@@ -155,15 +159,16 @@ def measure_fill(count, rounds, names=(MALLOC, KEPT, POOL, UNTOUCHED, ARENA)) ->
     return compared, faults
 
 
-def measure_cycles(batch, rounds, names=(POOL, IN_MEMORY, ARENA, MALLOC, BARE)) -> Comparison:
+def measure_cycles(batch, rounds, names=None) -> Comparison:
     """Hand out and take back batches from several sources in turn, beside the bare loop.
 
     Parameters
     ----------
     batch, rounds : int
-    names : sequence of str
-        Variants.
+    names : sequence of str, optional
+        Variants; default: all of this house's, and those that somebody added.
     """
+    names = (POOL, IN_MEMORY, ARENA, MALLOC, *ADDED, BARE) if names is None else names
     cycles = -(-CYCLE_OPS // batch)
     ops = np.uint64(batch * cycles)
     slots, addresses = np.zeros(batch, np.uint32), np.zeros(batch, np.uint64)
@@ -180,6 +185,9 @@ def measure_cycles(batch, rounds, names=(POOL, IN_MEMORY, ARENA, MALLOC, BARE)) 
         # whole rounds of the cycle of links end where they began
         BARE: lambda: int(ops) if allocators.bare_cycles(links, held.words, one, ops) == one else 0,
     }
+    for name, own in ADDED.items():
+        mine = own.blocks(batch)
+        loops[name] = lambda mine=mine: int(own_blocks.cycles(mine, addresses, cycles))
     return timing.compare({name: loops[name] for name in names}, rounds=rounds, ops=int(ops))
 
 
@@ -199,6 +207,10 @@ def measure_churn(live, steps, rounds, seed) -> Comparison:
         POOL: lambda: int(allocators.pool_churn(blocks, slots, victims)),
         MALLOC: lambda: int(allocators.malloc_churn(addresses, victims)),
     }
+    for name, own in ADDED.items():
+        mine, places = own.blocks(live + 1), np.zeros(live, np.uint64)
+        own_blocks.fill(mine, places)
+        loops[name] = lambda mine=mine, places=places: int(own_blocks.churn(mine, places, victims))
     for loop in loops.values():
         loop()  # from now on each block holds the step of the pass before
     compared = timing.compare(loops, rounds=rounds, ops=steps)
@@ -276,6 +288,7 @@ def chart(costs):
     for place, (kind, name, compared) in enumerate(bars):
         reading = compared.reading(name)
         colour = COLOURS[1] if name.startswith(MALLOC) else MUTED if name == BARE else COLOURS[0]
+        colour = COLOURS[2] if name in ADDED else colour
         value = reading.ns or reading.floor_ns
         axes.barh(place, value - 0.3, left=0.3, color=colour, alpha=0.55 if "," in name else 1)
         text = f"{value:.3g}"

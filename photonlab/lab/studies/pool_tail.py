@@ -17,9 +17,9 @@ from photonlab.lab.judge import claims
 from photonlab.lab.measure import intervals, percentiles
 from photonlab.lab.publish.figures import COLOURS, MUTED
 from photonlab.lab.studies import malloc_trial
-from photonlab.lab.studies.pool_cost import MALLOC, POOL
+from photonlab.lab.studies.pool_cost import ADDED, MALLOC, POOL
 from photonlab.machine import clock, libc
-from photonlab.systems.experiments import allocators
+from photonlab.systems.experiments import allocators, own_blocks
 
 PERCENTS = (50, 90, 99, "99.9")
 BATCHES = (2, 4, 8, 16)
@@ -39,6 +39,7 @@ class Source:
         self.name = name
         self.taken = np.zeros(count, np.uint32 if name == POOL else np.uint64)
         self.blocks = block_pool.make_blocks(count) if name == POOL else None
+        self.own = ADDED[name].fill(count) if name in ADDED else None
 
     def spans(self, batch) -> np.ndarray:
         """Return the ticks of each batch of one fill (shape (blocks / batch,))."""
@@ -46,6 +47,9 @@ class Source:
         if self.name == POOL:
             pool.clear(self.blocks.pool)
             allocators.pool_spans(self.blocks, self.taken, found)
+        elif self.own:
+            self.own.prepare()
+            own_blocks.spans(self.own.one, self.taken, found)
         else:
             self.close()
             allocators.malloc_spans(self.taken, found)
@@ -120,7 +124,7 @@ def _found(spans, floor):
 
 
 def measure(count, runs) -> Tail:
-    """Take the distributions of both sources in turn.
+    """Take the distributions of both sources in turn, and of allocators that somebody added.
 
     Parameters
     ----------
@@ -129,7 +133,7 @@ def measure(count, runs) -> Tail:
     runs : int
     """
     floor = clock.floor().ticks
-    sources = {name: Source(name, count) for name in (MALLOC, POOL)}
+    sources = {name: Source(name, count) for name in (MALLOC, POOL, *ADDED)}
     for source in sources.values():
         source.spans(1)  # compiled, and the pool's memory warm
     single = {name: _found(source.spans(1), floor) for name, source in sources.items()}
@@ -144,7 +148,7 @@ def measure(count, runs) -> Tail:
             found = _found(source.spans(batch), floor)
             batched.setdefault(name, found)
             middle, far = found[0], found[-1]
-            why = why or middle.why or far.why
+            why = why if name in ADDED else why or middle.why or far.why
             ratios[name].append(far.value / middle.value if far.supported and middle.supported else None)
     sources[MALLOC].close()
     return Tail(batch, single, batched, ratios, runs, count, why)
@@ -163,7 +167,7 @@ def table(tail) -> pd.DataFrame:
     scale = 1e9 / clock.calibrate().hz
     published = claims.by_id()["A2"]
     rows = []
-    for name in (MALLOC, POOL):
+    for name in tail.single:
         sets = [(f"{name}, single", tail.single[name])]
         if tail.batch > 1 and name in tail.batched:
             sets.append((f"{name}, batch of {tail.batch}", tail.batched[name]))
@@ -173,6 +177,8 @@ def table(tail) -> pd.DataFrame:
             ends = found[0], found[-1]
             over = f"{ends[1].value / ends[0].value:.1f}" if all(one.supported for one in ends) else "–"
             rows.append(row | {"p99.9 / p50": over})
+        if name not in (MALLOC, POOL):
+            continue
         row = {"allocations [ns]": f"{name}, published", "samples": None}
         row |= {
             one.name: f"{figure.value:g}" if (figure := published.figure(one.name, name)) else "–"

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 
-from photonlab.kernels.ring_variants import MAKERS
+from photonlab.kernels.ring_variants import MAKERS, added
 from photonlab.lab.measure import histogram
 from photonlab.lab.publish.figures import COLOURS
 from photonlab.lab.studies import ring_turns
@@ -20,6 +20,7 @@ from photonlab.machine import clock
 WORD, LINE = "ping-pong of a word", "ping-pong of a line"
 RING, SEQUENCED, UNCACHED = "ring", "sequenced ring", "ring without copies of indices"
 _KINDS = {RING: "ring", SEQUENCED: "sequenced", UNCACHED: "uncached"}
+NAMES = (WORD, LINE, *_KINDS)
 SLOTS = 64
 
 
@@ -34,11 +35,14 @@ class Handed:
     batches : list of int
     counts : dict of str to Histogram
         One way in ticks, all rounds.
+    added : tuple of str
+        Rings that somebody added, and the house's own with the same copies before them.
     """
 
     across: Across
     batches: list
     counts: dict
+    added: tuple = ()
 
     def time(self, batch) -> dict:
         """Arguments of `record`: ns until a batch has been read."""
@@ -99,14 +103,15 @@ def measure(calls, batches, rounds) -> Handed:
         return Handed(ring_turns.nothing(why), list(batches), {})
     watch = Stopwatch()
     works = {WORD: _CountedPingPong(watch, calls, to=32), LINE: _CountedPingPong(watch, calls, to=32, line=True)}
-    works |= {name: _Counted(watch, MAKERS[kind], calls, slots=SLOTS) for name, kind in _KINDS.items()}
+    works |= {name: _Counted(watch, MAKERS[kind], calls, slots=SLOTS) for name, kind in (_KINDS | added()).items()}
     for batch in batches:
         if batch > 1:
             slots = max(SLOTS, 2 * batch)
             works[_batch(batch)] = Lockstep(watch, MAKERS["ring"], max(calls // batch, 100), batch, slots=slots)
     ops = {name: int(work.spans.size) for name, work in works.items()}
     across = ring_turns.in_turn(works, watch, ops, rounds)
-    return Handed(across, list(batches), {name: works[name].counts for name in (WORD, LINE, *_KINDS)})
+    counts = {name: works[name].counts for name in (*NAMES, *added())}
+    return Handed(across, list(batches), counts, tuple(added()))
 
 
 def table(found) -> pd.DataFrame:
@@ -135,7 +140,7 @@ def chart(found):
     if found.across.comparison is None:
         return ring_turns.empty_chart(found.across.why)
     fig, axes = plt.subplots(figsize=(5.8, 3.8))
-    shown = {name: found.counts[name] for name in (LINE, SEQUENCED, RING)}
+    shown = {name: found.counts[name] for name in (LINE, SEQUENCED, RING, *found.added)}
     top = max(_upper(counts) for counts in shown.values())
     width = max(top // 60, round(clock.floor().granularity_ticks))  # narrower bins would show the clock's steps
     for colour, (name, counts) in zip(COLOURS, shown.items(), strict=False):

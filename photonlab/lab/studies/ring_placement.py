@@ -4,12 +4,14 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from photonlab.errors import UserError
 from photonlab.kernels.ring import make_ring
+from photonlab.kernels.ring_variants import HOUSE, MAKERS, added
 from photonlab.lab.studies import ring_turns
 from photonlab.lab.studies.ring_turns import SLOTS, Stopwatch, Stream
 from photonlab.machine import system
 from photonlab.systems import spin
-from photonlab.systems.experiments import ring_stress
+from photonlab.systems.experiments import copied_stress, ring_stress
 
 
 @dataclass(frozen=True)
@@ -120,3 +122,34 @@ def stress_row(found, why) -> dict:
         return {"value": None, "unit": "1", "note": why}
     harmed = abs(found.sent - found.got) + found.wrong + (not found.equal)
     return {"value": int(harmed), "unit": "1", "note": f"of {found.sent:,} messages"}
+
+
+def stress_added(messages, seed) -> dict:
+    """Stress each ring that somebody added; empty where there is none, or two threads cannot spin.
+
+    Parameters
+    ----------
+    messages : int
+        For each ring.
+    seed : int
+
+    Returns
+    -------
+    dict of str to photonlab.systems.experiments.copied_stress.Outcome
+
+    Raises
+    ------
+    UserError
+        One lost, repeated, reordered or tore a message.
+    """
+    found = {}
+    for name in () if ring_turns.refused() else [kind for kind in added().values() if kind not in HOUSE]:
+        found[name] = copied_stress.stress(MAKERS[name](SLOTS), messages, 512, seed, seconds=60.0)
+        if found[name].reason:
+            raise UserError(f"ring {name!r} failed under stress: {found[name].reason}")
+    return found
+
+
+def added_sentence(found) -> str:
+    """Say what became of the messages of added rings; an empty text if there are none."""
+    return " ".join(f"Through the ring {name!r} went {one.got:,} messages, none harmed." for name, one in found.items())

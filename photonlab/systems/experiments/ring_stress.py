@@ -32,14 +32,14 @@ SLOTS, WORDS, APART = (1, 2, 16, 256, 4096), (1, 8, 9, 16), (1, rings.GRANULE_WO
 
 
 @kernel(inner=True)
-def _mixed(number):
+def mixed(number):
     """Return a word in which every bit depends on the number."""
     number = (number ^ (number >> _SHIFT)) * _GOLDEN
     return number ^ (number >> _SHIFT)
 
 
 @kernel(inner=True)
-def _loiter(flags, dice):
+def loiter(flags, dice):
     """Once in about 256 times do nothing for up to some µs, so that the other side comes to the end of the ring."""
     if dice & _LOW == _0:
         for _ in range((dice >> np.uint64(8)) & np.uint64(0x3FF)):
@@ -51,9 +51,9 @@ def pour(ring, flags, count, most, seed, report):
     """Write `count` messages in batches of 1 to `most`, as a generator seeded with `seed` has it."""
     if not meet(flags, _0):
         return
-    sent, total, edges, spins, dice = _0, _0, _0, _0, _mixed(seed)
+    sent, total, edges, spins, dice = _0, _0, _0, _0, mixed(seed)
     while sent < count:
-        dice = _mixed(dice + _GOLDEN)
+        dice = mixed(dice + _GOLDEN)
         wanted = min(_1 + (dice >> np.uint64(32)) % most, count - sent)
         free = rings.room(ring, wanted)
         edges += np.uint64(free < wanted and spins == _0)
@@ -66,12 +66,12 @@ def pour(ring, flags, count, most, seed, report):
         for i in range(free):
             place = rings.slot(ring, first + i)
             for j in range(ring.slot_words):
-                word = _mixed(((sent + i) << np.uint64(8)) + j)
+                word = mixed(((sent + i) << np.uint64(8)) + j)
                 plain_store(ring.words, place + j, word)
                 total += word
         rings.publish(ring, free)
         sent += free
-        _loiter(flags, dice)
+        loiter(flags, dice)
     report[MESSAGES], report[CHECKSUM], report[EDGES] = sent, total, edges
 
 
@@ -80,9 +80,9 @@ def drain(ring, flags, count, most, seed, report):
     """Read `count` messages in batches of 1 to `most`, and compare each word with what must come next."""
     if not meet(flags, _1):
         return
-    got, total, wrong, edges, spins, dice = _0, _0, _0, _0, _0, _mixed(seed + _1)
+    got, total, wrong, edges, spins, dice = _0, _0, _0, _0, _0, mixed(seed + _1)
     while got < count:
-        dice = _mixed(dice + _GOLDEN)
+        dice = mixed(dice + _GOLDEN)
         there = rings.waiting(ring, _1 + (dice >> np.uint64(32)) % most)
         if there == _0:
             edges += np.uint64(spins == _0)
@@ -96,10 +96,10 @@ def drain(ring, flags, count, most, seed, report):
             for j in range(ring.slot_words):
                 word = plain_load(ring.words, place + j)
                 total += word
-                wrong += np.uint64(word != _mixed(((got + i) << np.uint64(8)) + j))
+                wrong += np.uint64(word != mixed(((got + i) << np.uint64(8)) + j))
         rings.release(ring, there)
         got += there
-        _loiter(flags, dice)
+        loiter(flags, dice)
     report[MESSAGES], report[CHECKSUM], report[WRONG], report[EDGES] = got, total, wrong, edges
 
 
