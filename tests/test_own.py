@@ -1,5 +1,7 @@
 """Kernels of one's own: they take part in the study's tables and charts, and what is no hash policy is refused."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -111,8 +113,10 @@ def test_slots_looked_at_are_those_of_a_table():
         assert own.slots_looked_at(homes, 1 << 10) == pytest.approx(max(hits, looked / 1024))
 
 
-def test_the_example_of_the_readme_works():
+@pytest.mark.parametrize("call", ["add_hash_policy", "add_allocator", "add_ring"])
+def test_the_examples_of_the_readme_work(call):
     text = (paths.ROOT / "README.md").read_text()
-    example = next(part for part in text.split("```python\n")[1:] if "add_hash_policy" in part).partition("```")[0]
+    (example,) = [part.partition("```")[0] for part in text.split("```python\n")[1:] if call in part]
     exec(compile(example, "README.md", "exec"), {})
-    own.remove_hash_policy("another product")
+    name = re.search(rf'{call}\("([^"]+)"', example)[1]
+    getattr(own, call.replace("add", "remove"))(name)
