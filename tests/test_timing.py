@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from photonlab.lab.measure import compilation, intervals, timing
+from photonlab.lab.measure.comparison import Comparison, Timed
 from photonlab.machine import clock as machine_clock
 from photonlab.machine.jit import kernel
 from photonlab.machine.system import Usage
@@ -395,3 +396,14 @@ def test_the_process_counts_its_rounds():
     assert {name: after[name] - before[name] for name in after} == {
         "comparisons": 1, "rounds": 4, "retaken": found.retaken, "disturbed": found.disturbed,
     }  # fmt: skip
+
+
+def test_figures_of_disturbed_rounds_are_marked():
+    """What was kept in spite says so in each row that is recorded of it."""
+    spread = np.linspace(90.0, 110.0, 11)
+    timed = {name: Timed(name, 1, 1, scale * spread, 0.0, 0.0, 1, 0.0) for name, scale in (("a", 1), ("b", 2))}
+    kept = Comparison(timed, 11, 4, 3, "waited 1 ms for a CPU")
+    for row in (kept.ratio("b", "a").row, kept.reading("a").row):
+        assert row["value"] and row["note"] == "3 of 11 rounds disturbed and kept (waited 1 ms for a CPU)"
+    quiet = Comparison(timed, 11, 4, 0, "")
+    assert quiet.ratio("b", "a").row["note"] == quiet.reading("a").row["note"] == ""

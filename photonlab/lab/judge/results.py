@@ -114,7 +114,7 @@ def record(claim, *, value, unit, statistic="value", variant="", low=None, high=
         "low": _number(low, claim, "low"),
         "high": _number(high, claim, "high"),
         "note": note,
-        "cell": _cell(),
+        "cell": cell(),
     }
     if row["low"] is not None and row["high"] is not None and row["low"] > row["high"]:
         raise ValueError(f"{claim} {statistic} {variant}: low {low} is above high {high}")
@@ -193,8 +193,8 @@ def read(run_dir: Path) -> pd.DataFrame:
     raise FileNotFoundError(f"{run_dir} holds no results of a run")
 
 
-def _cell() -> str:
-    """The number of the execution that records, where a notebook's kernel counts them."""
+def cell() -> str:
+    """The number of the execution that is under way, where a notebook's kernel counts them; else an empty text."""
     shell = sys.modules.get("IPython")
     running = shell.get_ipython() if shell else None
     if running is None:

@@ -1,6 +1,6 @@
 """What a comparison found: times with their intervals, ratios, and the finding that a time is too short to be told."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,8 @@ class Reading:
     floor_ns: float
     low: float | None = None
     high: float | None = None
+    mark: str = ""
+    """What disturbed it, if it was taken in spite."""
 
     @property
     def text(self) -> str:
@@ -28,7 +30,7 @@ class Reading:
     @property
     def row(self) -> dict:
         """The arguments that `results.record` takes of it."""
-        note = self.text if self.ns is None else ""
+        note = self.text if self.ns is None else self.mark
         return {"value": self.ns, "low": self.low, "high": self.high, "unit": "ns", "note": note}
 
 
@@ -40,11 +42,13 @@ class Ratio:
     low: float | None
     high: float | None
     why: str = ""
+    mark: str = ""
+    """What disturbed it, if it was taken in spite."""
 
     @property
     def row(self) -> dict:
         """The arguments that `results.record` takes of it."""
-        return {"value": self.value, "low": self.low, "high": self.high, "unit": "×", "note": self.why}
+        return {"value": self.value, "low": self.low, "high": self.high, "unit": "×", "note": self.why or self.mark}
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ class Comparison:
 
     def reading(self, name: str) -> Reading:
         """Median net time an operation of one variant."""
-        return self.variants[name].reading(self.seed)
+        return replace(self.variants[name].reading(self.seed), mark=self.mark)
 
     def ratio(self, over: str, under: str) -> Ratio:
         """Median of the pairwise ratios ``over / under`` of times an operation, with its 95 % interval."""
@@ -132,7 +136,12 @@ class Comparison:
             if self.variants[name].at_floor:
                 return Ratio(None, None, None, f"{name} is {self.reading(name).text}")
         found: Interval = intervals.ratio(self.variants[over].per_op, self.variants[under].per_op, self.seed)
-        return Ratio(found.value, found.low, found.high)
+        return Ratio(found.value, found.low, found.high, mark=self.mark)
+
+    @property
+    def mark(self) -> str:
+        """What rows of disturbed rounds carry; an empty text where none was kept."""
+        return f"{self.disturbed} of {self.rounds} rounds disturbed and kept ({self.reason})" if self.disturbed else ""
 
     @property
     def note(self) -> str:

@@ -1,9 +1,10 @@
-"""The noise gauge: how quiet the machine was while a notebook ran, from what it says before, after and in between.
+"""The noise gauge: how quiet the machine was while a notebook ran, from what it says before, after and meanwhile.
 
 Two probes of a twentieth of a second frame each notebook: a spinning thread looks for gaps in its own time (hiccups:
 the system or the host had something else to do) and for the length of a cycle (a clock that drifts: throttling, turbo).
 What the system counts on its own, stolen time and
-tasks that waited for a CPU, is read at both ends. Nothing runs while the notebook measures.
+tasks that waited for a CPU, is read at both ends, round every cell (`Cells`), and round every timed run
+(`photonlab.lab.measure.timing`). Nothing runs while the notebook measures: a watching thread would itself disturb.
 """
 
 import os
@@ -18,9 +19,16 @@ from photonlab.machine.jit import kernel
 PROBE_SECONDS = 0.05
 GAP_NS = 10_000
 """A spinning thread that misses so many nanoseconds did not have the CPU."""
-LIMITS = {"stolen": 0.01, "hiccups": 0.02, "drift": 0.05}
-"""Shares beyond which a machine is called noisy."""
+LIMITS = {"disturbed": 0.1, "contended": 0.1, "stolen": 0.01, "hiccups": 0.02, "drift": 0.05}
+"""Shares beyond which a machine is called noisy, in one place: of rounds in turn that were disturbed (taken again or
+kept), of the cells' time in cells that were, of all CPUs' time, of the probes' time, of a cycle's length."""
+WAITED = 0.02
+"""Share of a cell's time for which its thread may wait for a CPU before the cell counts as disturbed."""
+LEAST_NS = 100_000_000
+"""Shorter cells are not looked at: the system counts stolen time in steps of 10 ms."""
 WORDS = {
+    "disturbed": "{share:.0%} of the rounds in turn were disturbed ({retaken:,} taken again, {kept:,} kept)",
+    "contended": "cells that were disturbed take {share:.0%} of the time of all",
     "stolen": "{share:.1%} of the time was stolen by the host",
     "hiccups": "a spinning thread lost {share:.1%} of its time to gaps of {gap} µs and more",
     "drift": "the length of a cycle changed by {share:.0%}",
@@ -134,20 +142,88 @@ def _now():
     return int(_ticks())
 
 
-def complaints(noise) -> list[str]:
+class Cells:
+    """What became of the CPUs while each cell of a notebook ran, by two reads of the system's counters a cell.
+
+    Parameters
+    ----------
+    usage, now : callable
+        The system's account of this thread, and a clock in ns; for tests.
+
+    Attributes
+    ----------
+    disturbed : dict of str to str
+        Number of a cell's execution → what disturbed it.
+    """
+
+    def __init__(self, usage=system.usage, now=time.monotonic_ns):
+        self._usage, self._now, self._before = usage, now, None
+        self.ns = self.disturbed_ns = 0
+        self.disturbed = {}
+
+    def begin(self, *_):
+        """A cell begins."""
+        self._before = self._now(), self._usage()
+
+    def end(self, cell):
+        """It has ended."""
+        if self._before is None:
+            return
+        (began, before), self._before = self._before, None
+        wall, used = self._now() - began, self._usage().since(before)
+        if wall < LEAST_NS:
+            return
+        self.ns += wall
+        stolen = (used.steal_ns or 0) / (wall * (os.cpu_count() or 1))
+        waited = (used.waiting_ns or 0) / wall
+        words = [f"the host took {stolen:.1%} of the CPUs' time"] if stolen > LIMITS["stolen"] else []
+        words += [f"its thread waited for a CPU for {waited:.1%} of it"] if waited > WAITED else []
+        self.disturbed.pop(cell, None)
+        if words:
+            self.disturbed_ns += wall
+            self.disturbed[cell] = " and ".join(words)
+
+    def as_dict(self) -> dict:
+        """Return it as plain values: seconds of all cells and of disturbed ones, and which were."""
+        seconds = {"seconds": self.ns, "disturbed seconds": self.disturbed_ns}
+        return {name: round(ns / 1e9, 2) for name, ns in seconds.items()} | {"disturbed cells": self.disturbed}
+
+
+def shares(rounds) -> dict:
+    """Return which shares of a notebook's rounds, and of its time, were disturbed; None where nothing was timed.
+
+    Parameters
+    ----------
+    rounds : dict
+        Counts of rounds, and under "cells" what `Cells.as_dict` gives.
+    """
+    taken = rounds.get("rounds", 0) + rounds.get("retaken", 0)
+    cells = rounds.get("cells") or {}
+    return {
+        "disturbed": (rounds.get("retaken", 0) + rounds.get("disturbed", 0)) / taken if taken else None,
+        "contended": cells["disturbed seconds"] / cells["seconds"] if cells.get("seconds") else None,
+    }
+
+
+def complaints(noise, rounds=None) -> list[str]:
     """Say what of a notebook's noise is beyond the limits.
 
     Parameters
     ----------
     noise : dict
         As `Noise.as_dict` gives it.
+    rounds : dict, optional
+        As for `shares`.
 
     Returns
     -------
     list of str
     """
+    rounds = rounds or {}
+    found = noise | shares(rounds)
+    more = {"gap": GAP_NS // 1000, "retaken": rounds.get("retaken", 0), "kept": rounds.get("disturbed", 0)}
     return [
-        WORDS[name].format(share=noise[name], gap=GAP_NS // 1000)
+        WORDS[name].format(share=found[name], **more)
         for name, limit in LIMITS.items()
-        if noise.get(name) is not None and noise[name] > limit
+        if found.get(name) is not None and found[name] > limit
     ]

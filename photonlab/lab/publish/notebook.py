@@ -13,10 +13,10 @@ from IPython.display import Markdown, display
 
 from photonlab.errors import UserError
 from photonlab.lab.judge import results
-from photonlab.lab.measure import timing
+from photonlab.lab.measure import noise, timing
 from photonlab.lab.publish import figures, rundir, tables
 
-_kept = []  # what runs after each cell of this kernel
+_kept = []  # what runs before and after each cell of this kernel
 
 
 @dataclass(frozen=True)
@@ -79,26 +79,28 @@ def start(name):
         raise ValueError(f"the notebook {driven} calls itself {name!r}")
     results.start(name)
     figures.use_style()
-    _count_rounds(name)
+    _watch(name)
     return Notebook(name, results.out())
 
 
-def _count_rounds(name):
-    """Keep beside the rows, after each cell, how many timed rounds there were and how many had to be taken again."""
+def _watch(name):
+    """Keep beside the rows, after each cell, how many timed rounds there were, how many disturbed, and which cells."""
     shell = get_ipython()
     if shell is None:
         return
-    path, before = rundir.rounds_file(results.out(), name), timing.TALLY.as_dict()
+    path, before, cells = rundir.rounds_file(results.out(), name), timing.TALLY.as_dict(), noise.Cells()
 
     def keep(*_):
+        cells.end(results.cell())
         counts = {what: count - before[what] for what, count in timing.TALLY.as_dict().items()}
         path.parent.mkdir(parents=True, exist_ok=True)
-        rundir.write_json(path, counts)
+        rundir.write_json(path, counts | {"cells": cells.as_dict()})
 
-    if _kept:
-        shell.events.unregister("post_run_cell", _kept.pop())
-    shell.events.register("post_run_cell", keep)
-    _kept.append(keep)
+    while _kept:
+        shell.events.unregister(*_kept.pop())
+    for event in (("pre_run_cell", cells.begin), ("post_run_cell", keep)):
+        shell.events.register(*event)
+        _kept.append(event)
 
 
 def input_file(text):

@@ -116,7 +116,10 @@ def build(folder, facts=None):
     """
     folder = Path(folder)
     facts = rundir.read_facts(folder) if facts is None else facts
-    sections = [section(name, nbformat.read(folder / "notebooks" / f"{name}.ipynb", 4)) for name in facts["notebooks"]]
+    sections = [
+        section(name, nbformat.read(folder / "notebooks" / f"{name}.ipynb", 4), _disturbed(entry))
+        for name, entry in facts["notebooks"].items()
+    ]
     texts = [] if facts.get("only") else [prose(path.stem, path.read_text(encoding="utf-8")) for path in APPENDIX]
     about = json.loads((folder / "machine.json").read_text(encoding="utf-8"))
     ledger = claims.by_id()
@@ -136,6 +139,7 @@ def build(folder, facts=None):
         sections=[_on_page(one, rows[rows["notebook"] == one.name], {v.claim for v in shown}) for one in sections],
         texts=[{"name": one.name, "title": Markup(one.title), "body": Markup(one.body)} for one in texts],
         noise=_noise(facts),
+        limits={name: f"{100 * limit:g}{NBSP}%" for name, limit in noise.LIMITS.items()},
         sources=[letter for letter in claims.sources() if any(v.claim.rstrip("0123456789") == letter for v in shown)],
         run=facts["run"],
         version=facts["photonlab"],
@@ -179,8 +183,16 @@ def write_failure(folder, facts, details=""):
 
 def _noise(facts):
     """What to say at the top about a noisy machine, by notebook."""
-    found = {name: noise.complaints(entry.get("noise") or {}) for name, entry in facts["notebooks"].items()}
+    found = {
+        name: noise.complaints(entry.get("noise") or {}, entry.get("rounds"))
+        for name, entry in facts["notebooks"].items()
+    }
     return [(name, "; ".join(words)) for name, words in found.items() if words]
+
+
+def _disturbed(entry):
+    """Which cells of a notebook were disturbed, and by what."""
+    return ((entry.get("rounds") or {}).get("cells") or {}).get("disturbed cells") or {}
 
 
 def _on_page(one, rows, claimed):
@@ -270,7 +282,8 @@ def _row(verdict, claim, places, cells, here):
 def _made(name, entry):
     """How one notebook ran: what was set, how long it took, and how quiet the machine was."""
     rounds, noise_here = entry.get("rounds") or {}, entry.get("noise") or {}
-    shares = [noise_here.get(what) for what in ("hiccups", "stolen", "waited", "drift")]
+    met = noise.shares(rounds)
+    shares = [met["disturbed"], met["contended"], *map(noise_here.get, ("hiccups", "stolen", "waited", "drift"))]
     counts = [rounds.get(what) for what in ("rounds", "retaken", "disturbed")]
     return {
         "name": name,

@@ -58,7 +58,7 @@ def rounds_file(folder, name):
 
 
 def read_rounds(folder, name):
-    """Read a notebook's count of timed rounds: comparisons, rounds, retaken, disturbed; empty if it kept none.
+    """Read a notebook's count of timed rounds: comparisons, rounds, retaken, disturbed, cells; empty if it kept none.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def read_rounds(folder, name):
 
     Returns
     -------
-    dict of str to int
+    dict of str to int or dict
     """
     path = rounds_file(folder, name)
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

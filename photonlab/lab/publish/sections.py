@@ -119,7 +119,7 @@ class Renderer(IPythonRenderer):
         raise ReportError("a mermaid diagram needs a script; draw it with lab.figures")
 
 
-def section(name, notebook):
+def section(name, notebook, disturbed=None):
     """Render an executed notebook.
 
     Parameters
@@ -127,6 +127,8 @@ def section(name, notebook):
     name : str
         Becomes the prefix of all ids.
     notebook : nbformat.NotebookNode
+    disturbed : dict of str to str, optional
+        Number of an execution → what disturbed it; stands below what that cell shows.
 
     Returns
     -------
@@ -138,7 +140,7 @@ def section(name, notebook):
         An output that needs a script, a picture without a text alternative, maths that cannot be shown.
     """
     result = Section(name)
-    notebook = _prepare(name, copy.deepcopy(notebook), result)
+    notebook = _prepare(name, copy.deepcopy(notebook), result, disturbed or {})
     exporter = HTMLExporter(
         template_name="basic",
         raw_template=(TEMPLATES / "notebook.html.j2").read_text(encoding="utf-8"),
@@ -203,8 +205,8 @@ def _markdown(name, source, result):
         raise ReportError(f"{name}: {error}") from error
 
 
-def _prepare(name, notebook, result):
-    """Check the outputs, name the cells, and leave out the defaults where given values follow."""
+def _prepare(name, notebook, result, disturbed):
+    """Check the outputs, name the cells, mark disturbed ones, and leave out the defaults where given values follow."""
     notebook.metadata.pop("widgets", None)
     injected = any("injected-parameters" in cell.metadata.get("tags", []) for cell in notebook.cells)
     cells = []
@@ -219,6 +221,7 @@ def _prepare(name, notebook, result):
                 "Parameters" if {"parameters", "injected-parameters"} & {*tags} else "Code"
             )
             cell.metadata.photonlab_id = f"{name}--cell-{number}"
+            cell.metadata.photonlab_disturbed = disturbed.get(str(cell.execution_count), "")
             result.executions[str(cell.execution_count)] = cell.metadata.photonlab_id
             for claim in recorded(cell.source):
                 result.cells.setdefault(claim, cell.metadata.photonlab_id)

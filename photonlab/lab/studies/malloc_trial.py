@@ -201,7 +201,8 @@ def cost(count, live, batch, rounds, seed) -> dict:
     try:
         walks, step = pool_walk.measure_scattered(count, rounds, seed)
         found["walk"] = walks.ratio(pool_walk.SCATTERED, pool_walk.IN_ORDER).row
-        found["walk"]["note"] = found["walk"]["note"] or f"median step {step} bytes"
+        if found["walk"]["value"] is not None:
+            found["walk"]["note"] = "; ".join(filter(None, (f"median step {step} bytes", found["walk"]["note"])))
     except MemoryError as error:
         found["walk"] = {"value": None, "unit": "×", "note": str(error)}
     return found

@@ -111,7 +111,9 @@ class Costs:
         """Arguments of `record`: ratio of the means of a fill."""
         row = self.fill.ratio(over, under).row
         faults = f"{count_text(self.faults[over])} page faults against {count_text(self.faults[under])}"
-        return row | {"note": row["note"] or f"{self.count:,} blocks kept; {faults}; {self.fill.note}"}
+        return (
+            row if row["value"] is None else row | {"note": f"{self.count:,} blocks kept; {faults}; {self.fill.note}"}
+        )
 
 
 def count_text(count) -> str:

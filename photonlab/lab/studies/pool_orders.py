@@ -39,7 +39,9 @@ class Orders:
     def row(self, order, work=BOTH) -> dict:
         """Arguments of `record`: an order's time over that of the forward one."""
         row = self.works[work].ratio(order, FORWARD).row
-        return row | {"note": row["note"] or f"{work}, {self.count:,} blocks; {self.works[work].note}"}
+        return (
+            row if row["value"] is None else row | {"note": f"{work}, {self.count:,} blocks; {self.works[work].note}"}
+        )
 
 
 class _Order:

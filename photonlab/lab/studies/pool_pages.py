@@ -46,7 +46,7 @@ class Pages:
             return {"value": None, "unit": "×", "note": f"only {100 * share:.0f} % of the memory got huge pages"}
         row = self.works[work].ratio(SMALL, HUGE).row
         asked = "" if share is None else f"{100 * share:.0f} % in huge pages where asked for; "
-        return row | {"note": row["note"] or f"{work}; {asked}{self.works[work].note}"}
+        return row if row["value"] is None else row | {"note": f"{work}; {asked}{self.works[work].note}"}
 
 
 class _Used:
@@ -150,7 +150,7 @@ class FirstPass:
         cold, warm = f"{UNTOUCHED}, {pages}", f"{TOUCHED}, {pages}"
         row = self.comparison.ratio(cold, warm).row
         faults = f"{count_text(self.faults[cold])} page faults against {count_text(self.faults[warm])}"
-        return row | {"note": row["note"] or f"{pages}: {faults}; {self.comparison.note}"}
+        return row if row["value"] is None else row | {"note": f"{pages}: {faults}; {self.comparison.note}"}
 
 
 def measure_first_pass(count, rounds) -> FirstPass:

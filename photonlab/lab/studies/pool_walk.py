@@ -107,7 +107,7 @@ class Walks:
     def row(self, over, under) -> dict:
         """Arguments of `record`: ratio of two walks."""
         row = self.comparison.ratio(over, under).row
-        return row | {"note": row["note"] or f"{self.count:,} nodes; {self.comparison.note}"}
+        return row if row["value"] is None else row | {"note": f"{self.count:,} nodes; {self.comparison.note}"}
 
 
 @dataclass(frozen=True)

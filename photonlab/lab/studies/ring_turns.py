@@ -64,14 +64,14 @@ class Across:
         if self.comparison is None:
             return {"value": None, "unit": "×", "note": self.why}
         row = self.comparison.ratio(over, under).row
-        return row | {"note": row["note"] or self.note}
+        return row if row["value"] is None else row | {"note": self.note}
 
     def time(self, name) -> dict:
         """Arguments of `record`: ns a message."""
         if self.comparison is None:
             return {"value": None, "unit": "ns", "note": self.why}
         row = self.comparison.reading(name).row
-        return row | {"note": row["note"] or self.note}
+        return row if row["value"] is None else row | {"note": self.note}
 
     def ns(self, name) -> float | None:
         """Median ns a message."""

@@ -72,7 +72,7 @@ class Throughput:
             return {"value": None, "unit": "×", "note": "the system does not tell which pages a pass uses (mincore)"}
         row = self.ratio(f"{loop}, {COLD}", loop)
         note = f"{self.day.name}: {number(cold)} page faults against {number(warm)}"
-        return row | {"note": row["note"] or note}
+        return row if row["value"] is None else row | {"note": "; ".join(filter(None, (note, row["note"])))}
 
 
 def measure(day, rounds) -> Throughput:
