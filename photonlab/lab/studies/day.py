@@ -149,6 +149,30 @@ def mix_table(found):
     return pd.DataFrame(rows, columns=columns)
 
 
+def mix_sentence(found):
+    """Say how far a mix is from the published one.
+
+    Parameters
+    ----------
+    found : dict of str to int
+        Of `mix`.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    if not found["all messages"]:
+        return "There was no message."
+    frame = mix_table(found)
+    classes = frame[frame["class"] != "all messages"]
+    far = classes.loc[classes["difference [points]"].abs().idxmax()]
+    return (
+        f"The share farthest from the published one is that of {far['class']}: {far['share here [%]']:.2f} % here, "
+        f"{far['published share [%]']:.2f} % there, {abs(far['difference [points]']):.2f} points apart."
+    )
+
+
 def outcomes(day, chunks, runs):
     """Replay a day several times, whole and in chunks, and note the checksum of all books and counters each time.
 

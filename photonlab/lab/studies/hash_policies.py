@@ -10,7 +10,7 @@ from photonlab.lab.judge import claims
 from photonlab.lab.measure import timing
 from photonlab.lab.measure.comparison import Comparison
 from photonlab.lab.publish.figures import COLOURS, MUTED
-from photonlab.lab.studies.hash_workload import FIBONACCI, FIND, IDENTITY, OPEN, UNORDERED
+from photonlab.lab.studies.hash_workload import FIBONACCI, FIND, IDENTITY, OPEN, SPLITMIX, UNORDERED
 from photonlab.systems.experiments import map_work, maps
 from photonlab.systems.experiments import reference_streams as streams
 
@@ -238,3 +238,34 @@ def sentence(found):
         f"Searches look at {found.average(FIBONACCI):.3f} slots on average with Fibonacci, "
         f"{found.average('splitmix64'):.3f} with splitmix64, {found.average(IDENTITY):,.0f} with identity."
     )
+
+
+def chained_sentence(found):
+    """Say in which work the flat table is faster than the chained one, and what each takes of memory (F7, F8, R11).
+
+    Parameters
+    ----------
+    found : photonlab.lab.studies.hash_workload.Workload
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    told = {"faster": [], "slower": [], "neither": []}
+    for policy in (FIBONACCI, SPLITMIX):
+        for job in ("insert", FIND, "churn"):
+            row = found.ratio(job, found.chained, policy)
+            if row["value"] is not None:
+                side = "faster" if row["low"] > 1 else "slower" if row["high"] < 1 else "neither"
+                told[side].append(f"{job} with {policy} ({row['value']:.2f})")
+    words = {
+        "faster": "The flat table is **faster** than the chained one in",
+        "slower": "It is **slower** in" if told["faster"] else "The flat table is **slower** than the chained one in",
+        "neither": "Too close to call is",
+    }
+    parts = [f"{words[side]} {', '.join(names)}." for side, names in told.items() if names]
+    if not parts:
+        return f"Nothing can be said of times: {found.ratio(FIND, found.chained, FIBONACCI)['note']}."
+    memory = found.memory_ratio()["value"]
+    return f"{' '.join(parts)} Of memory the chained one takes {memory:.2f} times as much."

@@ -89,7 +89,7 @@ class Workload:
             if name == UNORDERED and self.why_not:
                 return {"value": None, "unit": "×", "note": self.why_not}
         found: Ratio = self.comparisons[job].ratio(over, under)
-        note = [found.why] if found.why else []
+        note = [words for words in (found.why, found.mark) if words]
         for name in (over, under):
             if name in SAMPLES and job in SAMPLES[name]:
                 note.append(f"{name}: {min(SAMPLES[name][job], self.live):,} operations a call")
