@@ -1,6 +1,7 @@
 """Every section of the whitepaper has its parts: claim, test, evidence, what it means, what would change the answer."""
 
 import ast
+import itertools
 import re
 
 import nbformat
@@ -60,7 +61,7 @@ def sections_of(path):
         for level, title, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
             found.append(Section(path.stem, len(level), title))
             found[-1].prose += text
-    for one, after in zip(found, found[1:], strict=False):
+    for one, after in itertools.pairwise(found):
         one.below = after if after.level > one.level else None
     return found[1:]
 
