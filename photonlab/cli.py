@@ -1,6 +1,7 @@
 """The command line: finds the command, and says in one line what went wrong. The commands are in `commands/`."""
 
 import argparse
+import contextlib
 import importlib
 import os
 import sys
@@ -35,6 +36,25 @@ def main(arguments=None):
         Exit status: 0 done, 1 a notebook failed, 2 the user can mend it (one line on standard error), 130 interrupted.
     """
     options = parser().parse_args(arguments)
+    status = _run(options)
+    if arguments is None and getattr(options, "leaves_at_once", False):
+        _leave(status)
+    return status
+
+
+def _leave(status):
+    """End the process without the teardown of interpreter and compiler.
+
+    It takes longer than the tenth of a second in which Ctrl-C ends a feed. The command has closed its files and sockets
+    and joined its threads by now; what is printed is written out here.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):  # the reader has gone
+            stream.flush()
+    os._exit(status)
+
+
+def _run(options):
     try:
         status = options.run(options)
         sys.stdout.flush()

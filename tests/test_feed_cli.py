@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -23,7 +24,9 @@ def start(*arguments):
 
 
 def first_line(process):
-    return process.stdout.readline()
+    """Return the first line but for one that says what multicast is replaced by."""
+    line = process.stdout.readline()
+    return process.stdout.readline() if line.startswith("no multicast: ") else line
 
 
 def interrupted(process):
@@ -36,10 +39,10 @@ def test_three_processes_bring_a_day_across_with_losses_on_both_lines(tmp_path):
     day, path, page = synth.generate(4000, 1)[0], tmp_path / "day.itch", tmp_path / "schedule"
     day.tofile(path)
     lines = ("--group-b", "239.1.1.2", "--port", PORT, "--schedule", page)
-    serving = start("serve", path, "--port", PORT + 1)
+    serving = start("serve", path, "--port", PORT + 2)
     assert "serving session PHOTONLAB" in first_line(serving)
-    receiving = start("receive", *lines, "--mode", "poll", "--server", f"127.0.0.1:{PORT + 1}", "--patience", 10)
-    assert "receiving 239.1.1.1" in first_line(receiving)
+    receiving = start("receive", *lines, "--mode", "poll", "--server", f"127.0.0.1:{PORT + 2}", "--patience", 10)
+    assert "receiving " in first_line(receiving)
     sending = start("sim", path, *lines, "--rate", 8000, "--lose", "0.03,0.03")
     sent, _ = sending.communicate(timeout=30)
     received, _ = receiving.communicate(timeout=30)
@@ -55,11 +58,33 @@ def test_three_processes_bring_a_day_across_with_losses_on_both_lines(tmp_path):
 
 
 def test_a_silent_feed_can_be_left_and_ends_by_itself():
-    receiving = start("receive", "--port", PORT + 2)
+    receiving = start("receive", "--port", PORT + 3)
     assert "receiving" in first_line(receiving)
+    taken = start("receive", "--port", PORT + 3)
+    said, _ = taken.communicate(timeout=30)
+    assert f":{PORT + 3}: the port is in use" in said
+    assert taken.returncode == 2
     assert "stopped before the end of the session" in interrupted(receiving)
     assert receiving.returncode == 130
-    receiving = start("receive", "--port", PORT + 2, "--silence", 0.1)
+    receiving = start("receive", "--port", PORT + 3, "--silence", 0.1)
     said, _ = receiving.communicate(timeout=30)
     assert "nothing has come for 0.1 s" in said
     assert receiving.returncode == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("sim", "DAY", "--rate", 10), ("sim", "DAY", "--delay", 60), ("serve", "DAY", "--port", PORT + 2), ("receive",)],
+)
+def test_ctrl_c_ends_the_process_at_once_and_nothing_said_is_lost(tmp_path, arguments):
+    path = tmp_path / "day.itch"
+    synth.generate(4000, 1)[0].tofile(path)
+    arguments = [path if one == "DAY" else one for one in arguments]
+    process = start(*arguments, *(() if arguments[0] == "serve" else ("--port", PORT + 1)))
+    assert first_line(process)
+    began = time.perf_counter()
+    said = interrupted(process)
+    assert time.perf_counter() - began < 5  # a tenth, on a machine that is not busy
+    assert process.returncode == 130
+    assert said.endswith("photonlab: interrupted\n")
+    assert {"sim": "messages in", "serve": "requests 0", "receive": "messages 0, packets 0"}[arguments[0]] in said

@@ -7,7 +7,7 @@ import pandas as pd
 
 from photonlab.lab.measure import histogram, intervals, timing
 from photonlab.lab.studies import feed_runs
-from photonlab.machine import clock, multicast, udp
+from photonlab.machine import clock, udp
 from photonlab.systems.feed.faults import Faults
 from photonlab.systems.replayer import Replayer
 
@@ -47,7 +47,7 @@ class Loss:
 
 def refused() -> str:
     """Return why there is no feed here."""
-    return "" if udp.available() and not multicast.why_not("lo") else multicast.why_not("lo") or "no recvmmsg here"
+    return "" if udp.available() else "no recvmmsg here"
 
 
 def measure_loss(messages, rate, seed) -> list[Loss]:

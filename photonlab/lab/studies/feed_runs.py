@@ -14,9 +14,9 @@ import numpy as np
 
 from photonlab.errors import UserError
 from photonlab.kernels import ring as rings
-from photonlab.machine import clock, multicast, system, udp
+from photonlab.machine import clock, system, udp
 from photonlab.systems import spin, synth
-from photonlab.systems.feed import schedule
+from photonlab.systems.feed import fallback, schedule
 from photonlab.systems.feed.consumer import Consumer
 from photonlab.systems.feed.receiver import Receiver, make_ring
 from photonlab.systems.feed.simulator import GROUPS, Endpoint, Simulator
@@ -57,8 +57,6 @@ def refused() -> str:
     """Return why no feed can be timed here, or an empty text."""
     if not udp.available():
         return "no recvmmsg here"
-    if why := multicast.why_not("lo"):
-        return why
     try:
         spin.placement()
     except system.PlacementError as error:
@@ -71,17 +69,19 @@ def where() -> str:
     if why := refused():
         return f"refused ({why})"
     cpus, label = spin.placement()
-    return "; ".join(filter(None, (f"CPU {cpus[0]} and CPU {cpus[1]}" if cpus else "", label)))
+    placed = f"CPU {cpus[0]} and CPU {cpus[1]}" if cpus else ""
+    said = fallback.usable([Endpoint(group) for group in GROUPS]).said
+    return "; ".join(filter(None, (placed, label, said and f"no multicast: {said}")))
 
 
 def lines(count=1) -> list[Endpoint]:
-    """Return endpoints whose ports are free."""
+    """Return endpoints whose ports are free; of unicast where multicast is refused, which `where` says."""
     found = []
     for group in GROUPS[:count]:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind(("", 0))
             found.append(Endpoint(group, probe.getsockname()[1], "lo"))
-    return found
+    return fallback.usable(found).lines
 
 
 def day(messages, seed) -> np.ndarray:

@@ -1,0 +1,100 @@
+"""photonlab feed receive: a feed kept as books, with a line each second on how late it was."""
+
+import contextlib
+import time
+
+from photonlab.commands.feed_options import LOOK, add_lines, host_and_port, lines_of
+from photonlab.commands.options import count, symbols
+from photonlab.errors import Failure
+
+
+def add(parts):
+    """Describe it to argparse."""
+    receive = parts.add_parser("receive", help="receive a feed, keep its books, and say each second how late it was")
+    add_lines(receive)
+    receive.add_argument("--mode", choices=("spin", "poll", "block"), default="spin", help="how it waits (spin)")
+    receive.add_argument("--batch", type=count, default=256, metavar="N", help="packets of one call at most (256)")
+    receive.add_argument("--drain", type=count, default=1, metavar="N", help="events the consumer takes at once (1)")
+    receive.add_argument("--server", type=host_and_port, metavar="HOST:PORT", help="to ask for what was lost")
+    receive.add_argument("--patience", type=float, default=0.5, metavar="S", help="until a gap is given up (0.5)")
+    receive.add_argument("--late", action="store_true", help="begin with the first packet that comes")
+    receive.add_argument("--schedule", metavar="PATH", help="count latency from when messages were due, by this file")
+    receive.add_argument("--busy-poll", type=count, default=0, metavar="US", help="ask for SO_BUSY_POLL")
+    receive.add_argument("--ring", type=count, default=1 << 16, metavar="N", help="slots of the ring (65536)")
+    receive.add_argument("--buffer", type=count, default=8 << 20, metavar="BYTES", help="receive buffer to ask for")
+    receive.add_argument("--symbols", type=symbols, help="keep the books of these only")
+    receive.add_argument("--silence", type=float, default=10.0, metavar="S", help="end after S silent seconds (10)")
+    receive.set_defaults(run=_receive)
+
+
+def _receive(options):
+    from photonlab.systems.feed import consumer, receiver, schedule
+
+    ring = receiver.make_ring(options.ring)
+    lines, first = lines_of(options), 0 if options.late else 1
+    page = schedule.open_schedule(options.schedule) if options.schedule else None
+    with contextlib.ExitStack() as stack:
+        receiving = stack.enter_context(
+            receiver.Receiver(
+                ring, lines, mode=options.mode, batch=options.batch, server=options.server, first=first,
+                patience=options.patience, buffer=options.buffer, busy_poll=options.busy_poll,
+            )
+        )  # fmt: skip
+        consuming = stack.enter_context(
+            consumer.Consumer(ring, receiving.control, page, batch=options.drain, first=first, symbols=options.symbols)
+        )
+        granted = receiving.granted[0]
+        try:
+            receiving.start()
+            consuming.start()
+            print(f"receiving {' and '.join(map(str, lines))}; buffer {granted.buffer:,} bytes", flush=True)
+            _watch(receiving, consuming, lines, options.silence)
+        finally:
+            receiving.close()
+            consuming.close()
+            _say_received(receiving.received(), consuming)
+
+
+def _watch(receiving, consuming, lines, silence):
+    """Report each second, from a thread that nobody waits for, until the session has ended."""
+    began = reported = time.monotonic()
+    before = 0
+    while not consuming.wait(LOOK):
+        now = time.monotonic()
+        silent = receiving.received().silent
+        if (now - began if silent is None else silent) > silence:
+            raise Failure(f"{' and '.join(map(str, lines))}: nothing has come for {silence:g} s; is it being sent?")
+        if now - reported >= 1:
+            messages = consuming.counters["messages"]
+            print(f"{(messages - before) / (now - reported):,.0f} messages/s; {_latencies(consuming)}", flush=True)
+            before, reported = messages, now
+
+
+def _latencies(consuming):
+    from photonlab.lab.measure import histogram
+    from photonlab.machine import clock
+
+    scale, said = 1e9 / clock.calibrate().hz, []
+    for name in ("parse", "total", "since_due"):
+        filled = getattr(consuming, name)
+        if filled.totals[1]:
+            cells = histogram.summary(filled).cells(scale, " ns")
+            said.append(f"{name.replace('_', ' ')} p50 {cells['p50']} p99 {cells['p99']}")
+    return "; ".join(said) or "no latencies yet"
+
+
+def _say_received(received, consuming):
+    counters = received.counters | consuming.counters
+    names = ("messages", "packets", "kernel_drops", "ring_drops", "unknown", "cut", "requests")
+    print(", ".join(f"{name.replace('_', ' ')} {counters[name]:,}" for name in names))
+    print(_latencies(consuming))
+    for first, missing, why in consuming.gaps[:10]:
+        print(f"gap: {missing:,} messages from number {first:,} on: {why}")
+    if consuming.incomplete:
+        print(
+            f"no book is known to be right from message {counters['incomplete_from']:,} on: {counters['gaps']:,} gaps"
+        )
+    elif not received.ended:
+        print("stopped before the end of the session")
+    else:
+        print(f"the session is complete; books: {consuming.books.checksum()}")
