@@ -3,6 +3,7 @@
 Only for tests/mutants.py, which runs it in the planted package without a compiler; the rooms' own tests do far more.
 """
 
+import ctypes
 import io
 import random
 from itertools import pairwise
@@ -21,6 +22,8 @@ from photonlab.kernels import (
     soupbintcp,
 )
 from photonlab.kernels.sbe import walk
+from photonlab.machine import io_uring
+from photonlab.machine.libc import address_of
 from photonlab.systems.captures import CaptureStream
 from photonlab.systems.replayer import Replayer
 from photonlab.systems.tables.recorder import Recorder, Wanted
@@ -53,6 +56,7 @@ def check_all(books_first):
         check_pool,
         check_ring,
         check_links,
+        check_buffers,
         check_index,
         check_tree,
         check_tables,
@@ -85,6 +89,39 @@ def check_links():
         assert not loops._differs(data[0], order, np.uint64(0), np.uint64(52))
         data[0, at] ^= 4
         assert loops._differs(data[0], order, np.uint64(0), np.uint64(52))
+
+
+def check_buffers():
+    """Bytes through buffers handed to a system that takes them in their order, fills them, and says so."""
+    of = {width: lambda at, kind=kind: kind.from_address(int(at)) for width, kind in _WIDTHS.items()}
+    io_uring.word_at = lambda at: np.uint64(of[64](at).value)
+    io_uring.half_word_at = lambda at: np.uint64(of[32](at).value)
+    io_uring.set_word_at = lambda at, value: setattr(of[64](at), "value", int(value))
+    io_uring._store_release_half = lambda at, value: setattr(of[32](at), "value", int(value))
+    io_uring._call = lambda *_: 0
+    draw, words, out = random.Random(5), np.zeros(64, np.uint64), np.zeros(64, np.uint8)
+    places, *kept = io_uring.register_buffers(io_uring.Ring(0, (), words, ()), 4, 16)
+    words[io_uring.BUFFER_TAIL] += np.uint64(65_528)  # near to where 16 bits end
+    tail, head = places.view(np.uint16)[7:8], 65_528
+    tail += np.uint16(65_528)
+    sent, got = b"", b""
+    for _ in range(200):
+        for _ in range(min(draw.randrange(4), (int(tail[0]) - head) % 65_536)):
+            address, how = (int(word) for word in places.reshape(4, 2)[head % 4])
+            assert how & 0xFFFFFFFF == 16
+            data = draw.randbytes(draw.randrange(1, 17))
+            ctypes.memmove(address, data, len(data))
+            io_uring.hold(words, np.uint64(len(data)), np.uint64((how >> 32 & 0xFFFF) << 16 | 1))
+            sent, head = sent + data, (head + 1) % 65_536
+        most = draw.randrange(40)
+        came = int(io_uring.take(words, address_of(out), np.uint64(most)))
+        assert came == min(most, len(sent) - len(got))
+        got += out[:came].tobytes()
+        assert got == sent[: len(got)]
+    assert len(got) > 2_000 and kept
+
+
+_WIDTHS = {32: ctypes.c_uint32, 64: ctypes.c_uint64}
 
 
 def check_packets():

@@ -35,6 +35,8 @@ SIFT, RECORD, LADDER, LIVES = (
 
 LINK, TRADE = "systems/transports/link.py", "systems/tick_to_trade/loops.py"
 
+URING = "machine/io_uring.py"
+
 LEVELS, ENGINE, WALK = "kernels/level_book.py", "systems/tick_to_trade/engine.py", "kernels/sbe/walk.py"
 
 MUTANTS = {
@@ -61,6 +63,11 @@ MUTANTS = {
     "link: a slot says that it is full": (LINK, "last | part << _TOP", "last | _PAYLOAD << _TOP"),
     "link: a byte too many in a slot": (LINK, "_REST = np.uint64(PAYLOAD)", "_REST = np.uint64(PAYLOAD + 1)"),
     "link: pieces over one another": (LINK, "store_le64(link.data, at + came +", "store_le64(link.data, at +"),
+    "buffers: handed back too soon": (URING, "        if part == left:\n", "        if True:\n"),
+    "buffers: from the beginning again": (URING, "[BUFFER_BITS]) + words[TAKEN], min", "[BUFFER_BITS]), min"),
+    "buffers: another one goes back": (URING, "            hand_back(words, number)",
+                                       "            hand_back(words, words[HELD_HEAD] & _1)"),
+    "buffers: the ring's tail is forgotten": (URING, " | ((tail + _1) & np.uint64(0xFFFF)) << np.uint64(16)", ""),
     "exchange: an order's last bytes": (TRADE, "    last = size - _8\n", "    last = size - _8 - _1\n"),
     "ring: old head is enough": (RING, "if there < wanted:", "if there == _0:"),
     # order index

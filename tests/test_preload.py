@@ -72,6 +72,7 @@ def test_kernels_call_the_librarys_functions_too():
 @pytest.mark.skipif(len(system.allowed_cpus()) < 2, reason="two CPUs")
 def test_the_engine_and_its_exchange_are_moved_and_every_order_is_right():
     with apart.Apart(1_000, ENVIRONMENTS["preloaded"]) as one:
+        one.wait()
         assert one.preloaded
         trip = one.run(kinds.KINDS["TCP spinning"], 300, warm_up=20)
         assert trip.spans.shape == (300,)
@@ -85,8 +86,9 @@ def test_the_engine_and_its_exchange_are_moved_and_every_order_is_right():
 
 
 def test_a_process_that_cannot_start_says_why():
-    with pytest.raises(UserError, match="the engine's process ended with status 1"):
-        apart.Apart("many", dict(os.environ))
+    ended = pytest.raises(UserError, match="the engine's process ended with status 1")
+    with apart.Apart("many", dict(os.environ)) as one, ended:
+        one.run(kinds.KINDS["TCP spinning"], 20)
 
 
 def test_without_a_compiler_the_reason_is_given(monkeypatch, tmp_path):

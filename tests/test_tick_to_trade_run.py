@@ -37,7 +37,8 @@ def test_every_transport_brings_every_order(exchange, name):
     few = 100 if "SQPOLL" in name else 400
     trip = exchange.run(kinds.KINDS[name], few, warm_up=20, stages=True, placement=placement)
     assert trip.spans.shape == (few,)
-    assert trip.stages.shape == (few, 4)
+    assert trip.stages.shape == (few, 7)
+    assert (trip.stages[:, 1:5] > 0).all()
     assert trip.spans.min() > 0
     assert (trip.stages.sum(axis=1) == trip.spans.astype(np.int64)).all()
 

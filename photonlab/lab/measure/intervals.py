@@ -54,6 +54,26 @@ def median(samples, seed: int = SEED) -> Interval:
     return Interval(*(float(np.exp(x)) for x in (middle, min(low, middle), max(high, middle))))
 
 
+def median_of_differences(samples, seed: int = SEED) -> Interval:
+    """The median of numbers that may be zero or negative, as differences are, with its bootstrap interval.
+
+    Parameters
+    ----------
+    samples : ndarray of float, shape (n,)
+    seed : int
+        Of the resampling.
+
+    Returns
+    -------
+    Interval
+    """
+    rng = np.random.default_rng(seed)
+    drawn = np.median(samples[rng.integers(0, samples.size, (RESAMPLES, samples.size))], axis=1)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    middle = float(np.median(samples))
+    return Interval(middle, min(float(low), middle), max(float(high), middle))
+
+
 def ratio(numerators, denominators, seed: int = SEED) -> Interval:
     """The median of pairwise ratios, with its bootstrap interval; pairs are resampled, not their members.
 

@@ -51,16 +51,8 @@ class Stages:
     def _row(self, series, unit):
         if self.day.too_short:
             return {"value": None, "unit": unit, "note": self.day.too_short}
-        return {**_median(series), "unit": unit, "note": f"{self.day.name}; {self.comparison.note}"}
-
-
-def _median(series):
-    """Median with its bootstrap interval, of numbers that may be negative (which `intervals.median` refuses)."""
-    rng = np.random.default_rng(intervals.SEED)
-    drawn = np.median(series[rng.integers(0, series.size, (intervals.RESAMPLES, series.size))], axis=1)
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    middle = float(np.median(series))
-    return {"value": middle, "low": min(float(low), middle), "high": max(float(high), middle)}
+        found = intervals.median_of_differences(series)._asdict()
+        return {**found, "unit": unit, "note": f"{self.day.name}; {self.comparison.note}"}
 
 
 def measure(day, rounds) -> Stages:

@@ -3,6 +3,7 @@
 The exchange times each round by the processor's clock, from before it hands a tick over until it has all of the order.
 """
 
+import contextlib
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,13 +14,14 @@ from photonlab.errors import UserError
 from photonlab.lab.measure import intervals, percentiles
 from photonlab.lab.publish.figures import COLOURS, MUTED
 from photonlab.machine import clock, system
+from photonlab.systems.tick_to_trade import apart
 from photonlab.systems.tick_to_trade import run as runs
-from photonlab.systems.transports import kinds
+from photonlab.systems.transports import kinds, preload
 
 BLOCKING, UNIX, SQPOLL, MULTICAST = "TCP blocking", "AF_UNIX", "io_uring SQPOLL", "multicast in, TCP out"
 SPINNING, MEMORY = "TCP spinning", "shared memory"
+MOVED = "TCP spinning, moved onto AF_UNIX by preload"
 PERCENTILES = (50, 90, 99, "99.9")
-STAGES = ("tick on its way", "engine", "order handed over", "order on its way")
 _FAMILIES = (kinds.TCP, kinds.MULTICAST)
 
 
@@ -98,7 +100,7 @@ class Found:
         medians = {
             name: one.ns(50)
             for name, one in self.of.items()
-            if one.spans and kinds.KINDS[name].family in _FAMILIES and not kinds.KINDS[name].polled
+            if one.spans and name != MOVED and kinds.KINDS[name].family in _FAMILIES and not kinds.KINDS[name].polled
         }
         return min(medians, key=medians.get, default=None)
 
@@ -118,11 +120,52 @@ def refused() -> str:
     return "" if len(system.allowed_cpus()) > 1 else "engine and exchange need a CPU each, and there is one"
 
 
-def measure(rounds, taken, warm_up, staged, seconds=60.0) -> Found:
+class Bench:
+    """An exchange for all rounds of a notebook, and an engine of its own with an exchange of its own, both preloaded.
+
+    Parameters
+    ----------
+    most : int
+        Rounds of a run at most, warm-up included.
+
+    Attributes
+    ----------
+    why : str
+        Why nothing can be measured, if so.
+    exchange : Exchange
+    moved : Apart or None
+    why_not_moved : str
+        Why there is no `moved`.
+    """
+
+    def __init__(self, most):
+        self.why, self._opened = refused(), contextlib.ExitStack()
+        self.moved, self.why_not_moved = None, self.why
+        if self.why:
+            return
+        with contextlib.ExitStack() as opened:
+            library, about = preload.library()
+            if library:
+                self.moved = opened.enter_context(apart.Apart(most + 1, preload.environment(library)))
+            self.why_not_moved = "" if library else about
+            self.exchange = opened.enter_context(runs.Exchange(most + 1))
+            if self.moved:
+                self.moved.wait()
+            if self.moved and not self.moved.preloaded:
+                self.moved, self.why_not_moved = None, "the system does not preload the library"
+            self._opened = opened.pop_all()
+
+    def close(self):
+        """End the processes."""
+        self._opened.close()
+
+
+def measure(bench, rounds, taken, warm_up, staged, seconds=60.0) -> Found:
     """Make rounds by each transport, in turn.
 
     Parameters
     ----------
+    bench : Bench
     rounds, taken : int
         Rounds of a run, and runs of each transport.
     warm_up : int
@@ -132,19 +175,20 @@ def measure(rounds, taken, warm_up, staged, seconds=60.0) -> Found:
     seconds : float
         Deadline of a run.
     """
-    found, stages = {name: Rounds() for name in kinds.KINDS}, {}
-    if why := refused():
-        return Found({name: Rounds(why=why) for name in kinds.KINDS}, {}, why)
+    found, stages = {name: Rounds(why=bench.why) for name in kinds.KINDS} | {MOVED: Rounds(why=bench.why_not_moved)}, {}
+    if bench.why:
+        return Found(found, {}, bench.why)
     place = runs.place()
-    with runs.Exchange(rounds + warm_up + 1) as exchange:
-        for _ in range(taken):
-            for name, kind in kinds.KINDS.items():
-                if not found[name].why:
-                    _take(found[name], exchange, kind, rounds, warm_up, place, seconds)
-        for name in staged:
+    plan = [(name, bench.exchange, kind) for name, kind in kinds.KINDS.items()]
+    plan.insert(list(kinds.KINDS).index(UNIX) + 1, (MOVED, bench.moved, kinds.KINDS[SPINNING]))
+    for _ in range(taken):
+        for name, exchange, kind in plan:
             if not found[name].why:
-                trip = exchange.run(kinds.KINDS[name], rounds, warm_up=warm_up, stages=True, seconds=seconds)
-                stages[name] = np.median(trip.stages, axis=0) / clock.calibrate().ticks_per_ns
+                _take(found[name], exchange, kind, rounds, warm_up, place, seconds)
+    for name in staged:
+        if not found[name].why:
+            trip = bench.exchange.run(kinds.KINDS[name], rounds, warm_up=warm_up, stages=True, seconds=seconds)
+            stages[name] = np.median(trip.stages, axis=0) / clock.calibrate().ticks_per_ns
     return Found(found, stages, place.label)
 
 
@@ -172,14 +216,15 @@ def table(found) -> pd.DataFrame:
     return frame.sort_values("p50 [ns]", na_position="last", kind="stable").reset_index(drop=True)
 
 
-def chart(found, names=(MEMORY, UNIX, SPINNING, SQPOLL, "io_uring", BLOCKING)):
+def chart(found, names=(MEMORY, UNIX, MOVED, SPINNING, SQPOLL, "io_uring", BLOCKING)):
     """Draw which share of rounds took longer than a time, both axes logarithmic."""
     fig, axes = plt.subplots(figsize=(6.4, 4))
-    for colour, name in zip(COLOURS, names, strict=False):
+    for colour, name in zip((*COLOURS[:2], MUTED, *COLOURS[2:]), names, strict=True):
         if found.of[name].spans:
             times = np.sort(np.concatenate(found.of[name].spans)) / clock.calibrate().ticks_per_ns
             at = np.unique(np.geomspace(1, times.size, 400).astype(int)) - 1  # from the slowest
-            axes.step(times[::-1][at], (at + 1) / times.size, where="post", color=colour, label=name, linewidth=1.6)
+            style = {"linestyle": "--", "linewidth": 1.2} if name == MOVED else {"linewidth": 1.6}
+            axes.step(times[::-1][at], (at + 1) / times.size, where="post", color=colour, label=name, **style)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("time of a round [ns]")
@@ -189,33 +234,26 @@ def chart(found, names=(MEMORY, UNIX, SPINNING, SQPOLL, "io_uring", BLOCKING)):
         axes.annotate(text, (1, share), xycoords=("axes fraction", "data"), xytext=(2, -3),
                       textcoords="offset points", color=MUTED, fontsize=9)  # fmt: skip
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     return fig
 
 
-def stage_table(found) -> pd.DataFrame:
-    """Lay out the median of each part of a round in ns."""
-    if not found.stages:
-        return pd.DataFrame([{"transport": "none", "why": found.label or "no transport was asked for"}])
-    return pd.DataFrame(
-        [
-            {"transport": name} | {f"{stage} [ns]": float(ns) for stage, ns in zip(STAGES, parts, strict=True)}
-            for name, parts in found.stages.items()
-        ]
+def moved_sentence(found) -> str:
+    """Say what moving an unmodified program onto AF_UNIX gains, and what the library costs."""
+    one = found.of[MOVED]
+    if not one.spans:
+        return f"Nothing was moved: {one.why}."
+    plain, native = found.ratio(SPINNING, MOVED), found.ratio(MOVED, UNIX)
+    cost = (
+        "dearer than a program written for AF_UNIX by more than the runs scatter"
+        if native["low"] > 1
+        else "no dearer than a program written for AF_UNIX"
     )
-
-
-def stage_sentence(found) -> str:
-    """Say how little of a round is the engine's."""
-    if SPINNING not in found.stages:
-        return "No parts of a round were timed."
-    parts = found.stages[SPINNING]
-    floor = clock.floor().ns
     return (
-        f"Of a round by {SPINNING} the engine, which decodes, updates the book, decides and encodes, has "
-        f"{100 * parts[1] / parts.sum():.1f} % ({parts[1]:.0f} ns, of which up to {floor:.0f} ns are the clock's own): "
-        "too little for stamps within it to mean anything; the section on the core takes it apart by batches. Handing "
-        f"the order over takes {parts[2]:,.0f} ns: over loopback that call does the receiver's share of TCP as well."
+        f"The program of {SPINNING}, moved by a preloaded library, takes {one.ns(50):,.0f} ns: plain TCP takes "
+        f"**{plain['value']:.2f} times** as long ({plain['low']:.2f} to {plain['high']:.2f}). Against {UNIX} it is "
+        f"{native['value']:.2f} times ({native['low']:.2f} to {native['high']:.2f}), {cost}: the library acts where "
+        "sockets are bound, connected and asked for their names, and not where bytes go."
     )
 
 

@@ -26,7 +26,7 @@ _SLACK = 10
 
 
 class Apart:
-    """The process, started.
+    """The process, started; the first run, or `wait`, waits until it is ready.
 
     Parameters
     ----------
@@ -35,24 +35,30 @@ class Apart:
     environment : dict
         Of the process.
 
-    Raises
-    ------
-    UserError
-        It does not start.
+    Attributes
+    ----------
+    preloaded : bool or None
+        Whether the library of `preload` is in the process; None until it is ready.
     """
 
     def __init__(self, most, environment):
+        self.preloaded = None
         self.process = subprocess.Popen(
             [sys.executable, "-m", "photonlab.systems.tick_to_trade.apart", str(most)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, bufsize=0,
             start_new_session=True,
         )  # fmt: skip
-        try:
+
+    def wait(self):
+        """Wait until the process is ready.
+
+        Raises
+        ------
+        UserError
+            It does not start.
+        """
+        if self.preloaded is None:
             self.preloaded = self._answer(runs.START_SECONDS)
-            """Whether the library of `preload` is in the process."""
-        except BaseException:
-            self.close()
-            raise
 
     def __enter__(self):
         return self
@@ -74,6 +80,7 @@ class Apart:
 
     def run(self, kind, rounds, *, warm_up=0, placement=None, seconds=30.0) -> runs.Trip:
         """Make rounds from tick to trade; parameters and errors are those of `run.Exchange.run`."""
+        self.wait()
         job = (kind, rounds, {"warm_up": warm_up, "placement": placement, "seconds": seconds})
         try:
             self.process.stdin.write(pickle.dumps(job))

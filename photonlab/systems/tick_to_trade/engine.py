@@ -17,12 +17,13 @@ from photonlab.kernels.level_book import CHANGE, DELETE, NEW, OVERLAY, SIZE_MASK
 from photonlab.kernels.sbe import fields
 from photonlab.machine import bits
 from photonlab.machine.jit import kernel
-from photonlab.systems.tick_to_trade import messages
+from photonlab.systems.tick_to_trade import messages, parts
 from photonlab.systems.tick_to_trade.messages import BUY, IMMEDIATE, LIMIT, ORDER_FRAMING, ORDER_HEADER, TICK_HEADER
+from photonlab.systems.tick_to_trade.parts import BEGUN, BOOKED, DECIDED, DECODED, ENCODED, mark, reaches
 
-NEXT, LATE, ORDER_NUMBER, EDGE, INSTRUMENTS = (np.uint64(n) for n in (0, 2, 4, 5, 6))
+NEXT, LATE, ORDER_NUMBER, EDGE, INSTRUMENTS, SEEN = (np.uint64(n) for n in (0, 2, 4, 5, 6, 7))
 """Words of the state: the next sequence of each venue, whether it lost ticks, the next order's number, by how much
-prices must cross, how many instruments there are."""
+prices must cross, how many instruments there are, and what an engine has seen that ends after a part of its work."""
 
 TICKS, SENT, REPEATED, LOST, UNKNOWN_TEMPLATE, UNKNOWN_SECURITY, BAD_ENTRY, EMPTY_LEVEL = (
     np.uint64(n) for n in range(8, 16)
@@ -72,6 +73,11 @@ class Engine(NamedTuple):
 
     books: LevelBooks
     state: np.ndarray
+
+
+mark.kernels[Engine] = parts.nothing_marked
+parts.close.kernels[Engine] = parts.nothing_closed
+reaches.kernels[Engine] = parts.everything
 
 
 def make_engine(instruments=1, *, edge=1, first_sequence=1, huge=True) -> Engine:
@@ -144,7 +150,8 @@ def on_tick(engine, data, begin, end, out, room):
         Bytes of orders that must be sent, 0 for none. From -1 to -65535, with nothing taken: at least so many bytes
         are missing. Below: an error, one of `WHY`; nothing was changed.
     """
-    state, words = engine.state, engine.books.words
+    mark(engine, BEGUN)
+    state = engine.state
     there = end - begin
     if there < _ROOT_AT:
         return begin, int64(there) - int64(_ROOT_AT) if there < _4 else _short(data, begin, there)
@@ -188,7 +195,7 @@ def on_tick(engine, data, begin, end, out, room):
     late = state[LATE] | state[LATE + _1]
     put = room
     while entry < stop:
-        put += _apply(state, words, data, entry, venue, time, sequence, late, out, put)
+        put += _apply(engine, data, entry, venue, time, sequence, late, out, put)
         entry += stride
     return following, int64(put - room)
 
@@ -203,8 +210,9 @@ def _short(data, begin, there):
 
 
 @kernel(inner=True)
-def _apply(state, words, data, entry, venue, time, sequence, late, out, put):
+def _apply(engine, data, entry, venue, time, sequence, late, out, put):
     """Apply one entry, write the order that it may call for, and return that order's size or 0."""
+    state, words = engine.state, engine.books.words
     security = fields.get(data, entry, messages.SECURITY)
     level = fields.get(data, entry, messages.LEVEL) - _1
     action, offer = fields.get(data, entry, messages.ACTION), fields.get(data, entry, messages.SIDE) - _CHAR
@@ -219,24 +227,31 @@ def _apply(state, words, data, entry, venue, time, sequence, late, out, put):
     base = security * _WORDS
     side = (venue << _1) + offer
     price = fields.get(data, entry, messages.PRICE)
+    size_and_orders = size | (fields.get(data, entry, messages.ORDERS) << _32)
+    mark(engine, DECODED)
+    if not reaches(engine, BOOKED):
+        state[SEEN] ^= base + side + level + action + price + size_and_orders + time
+        return _0
     if action > DELETE:
         if action != OVERLAY:
             level_book.delete_many(words, base, side, level, action)
             return _0
         action = CHANGE
-    before = level_book.update(
-        words, base, side, level, action, price, size | (fields.get(data, entry, messages.ORDERS) << _32)
-    )
+    before = level_book.update(words, base, side, level, action, price, size_and_orders)
     state[EMPTY_LEVEL] += uint64(action != NEW) & uint64(before == _0)
-    return _decide(state, words, base, venue, offer, security, time, sequence, late, out, put)
+    mark(engine, BOOKED)
+    if not reaches(engine, DECIDED):
+        return _0
+    return _decide(engine, base, venue, offer, security, time, sequence, late, out, put)
 
 
 @kernel(inner=True)
-def _decide(state, words, base, venue, offer, security, time, sequence, late, out, put):
+def _decide(engine, base, venue, offer, security, time, sequence, late, out, put):
     """Write the order that takes the other venue's quote, and return its size if it must be sent, else 0.
 
     The order is written in any case: that costs less than guessing wrong whether to.
     """
+    state, words = engine.state, engine.books.words
     mine = base + (venue << _2) + (offer << _1)
     other = base + ((venue ^ _1) << _2) + ((offer ^ _1) << _1)
     limit, quoted = words[other], words[other + _1]
@@ -246,6 +261,13 @@ def _decide(state, words, base, venue, offer, security, time, sequence, late, ou
     crossed = uint64(int64(high) >= int64(low)) & uint64(high - low >= state[EDGE])
     fires = crossed & uint64(quantity != _0) & (late ^ _1)
     number = state[ORDER_NUMBER]
+    state[ORDER_NUMBER] = number + fires
+    state[SENT] += fires
+    words[other + _1] = quoted - quantity * fires
+    mark(engine, DECIDED)
+    if not reaches(engine, ENCODED):
+        state[SEEN] ^= limit
+        return _ORDER_SIZE * fires
     bits.store_le32(out, put, ORDER_FRAMING)
     bits.store_le64(out, put + _FRAME, ORDER_HEADER)
     block = put + _ROOT_AT
@@ -259,9 +281,7 @@ def _decide(state, words, base, venue, offer, security, time, sequence, late, ou
     fields.put(out, block, messages.ORDER_SIDE, BUY + offer)
     fields.put(out, block, messages.ORDER_TYPE, LIMIT)
     fields.put(out, block, messages.ORDER_FORCE, IMMEDIATE)
-    state[ORDER_NUMBER] = number + fires
-    state[SENT] += fires
-    words[other + _1] = quoted - quantity * fires
+    mark(engine, ENCODED)
     return _ORDER_SIZE * fires
 
 

@@ -6,14 +6,12 @@ from photonlab.machine import bits, clock
 from photonlab.machine.jit import kernel
 from photonlab.systems.spin import given_up, meet
 from photonlab.systems.tick_to_trade.engine import on_tick
+from photonlab.systems.tick_to_trade.parts import SENT, close, mark
 from photonlab.systems.transports.link import IN_AT, OUT_AT, ROOM, receive, send
 
 DONE, BAD, WRONG_AT, STRAY = (np.uint64(i) for i in range(4))
 """Words of a report: ticks taken, or orders checked; what the engine said of a stream that it could not read on, as a
 number of 64 bits; 1 + the number of the tick whose order was not the one it called for; bytes beyond an order."""
-
-STAMPS = np.uint64(3)
-"""Of each tick: when it had been received, when its order stood, when that had been handed over."""
 
 _0, _1, _7, _8 = (np.uint64(i) for i in (0, 1, 7, 8))
 _HALF = np.uint64(1 << 14)
@@ -22,33 +20,30 @@ _TORN = np.int64(-65536)
 
 
 @kernel
-def trade(engine, link, flags, count, stamps, report):
+def trade(engine, link, flags, count, report):
     """Take ticks from a link and send the orders that they call for, until `count` were taken or that is given up.
 
     Parameters
     ----------
-    engine : Engine
+    engine : Engine, or StampedEngine with room for `count` ticks
     link : Link
     flags : ndarray of uint64
     count : uint64
-    stamps : ndarray of uint64, shape (3 * count,) or (0,)
-        See `STAMPS`; nothing is stamped if there is no room.
     report : ndarray of uint64
     """
     if not meet(flags, _0):
         return
     begin, there, wanted, done, room = _0, _0, _1, _0, OUT_AT
-    data, stamped = link.data, np.uint64(stamps.size)
-    while done < count:
+    data = link.data
+    while True:
+        if done == count:
+            wanted = _0  # nothing but that the last order has gone: a ring that is closed may take it along
         came = receive(link, IN_AT + there, wanted, ROOM - there, flags)
-        if came < wanted:
+        if came < wanted or done == count:
             break
         there += came
         wanted = _1
         while begin < there and done < count:
-            at = done * STAMPS
-            if at < stamped:
-                stamps[at] = clock.ticks()
             begin, sent = on_tick(engine, data, begin, there, data, room)
             if sent < np.int64(0):
                 if sent <= _TORN:
@@ -56,15 +51,13 @@ def trade(engine, link, flags, count, stamps, report):
                     return
                 wanted = np.uint64(-sent)
                 break
-            if at < stamped:
-                stamps[at + _1] = clock.ticks()
             if sent != np.int64(0):
                 if not send(link, room, np.uint64(sent), flags):
                     report[DONE] = done
                     return
                 room ^= _HALF  # the orders before may still be on their way
-            if at < stamped:
-                stamps[at + np.uint64(2)] = clock.ticks()
+            mark(engine, SENT)
+            close(engine)
             done += _1
         for i in range(there - begin):
             data[IN_AT + i] = data[begin + i]

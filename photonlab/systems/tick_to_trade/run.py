@@ -24,7 +24,7 @@ from photonlab.machine.stream_sockets import CLOSED
 from photonlab.systems import spin
 from photonlab.systems.tick_to_trade import engine as engines
 from photonlab.systems.tick_to_trade import exchange as exchanges
-from photonlab.systems.tick_to_trade import loops, messages
+from photonlab.systems.tick_to_trade import loops, messages, parts
 from photonlab.systems.transports import kinds
 from photonlab.systems.transports import link as links
 
@@ -63,8 +63,9 @@ class Trip(NamedTuple):
     ----------
     spans : ndarray of uint64, shape (rounds,)
         Ticks of the clock of each round, warm-up left out.
-    stages : ndarray of int64, shape (rounds, 4) or (0, 4)
-        Ticks from tick sent to received, to order ready, to handed over, to order received.
+    stages : ndarray of int64, shape (rounds, 7) or (0, 7)
+        Ticks from tick sent to received, through the engine's parts of `parts.PARTS`, to order handed over, to order
+        received.
     placement : Placement
     usage : system.Usage
         Of both threads.
@@ -132,8 +133,8 @@ class Exchange:
         self._engine = engines.make_engine(1)
         clock.name()
         try:
-            end = kinds.make_end(kinds.KINDS["TCP spinning"], (0, 0), 0)
-            self._trade(end.link, exchanges.idle_flags(), 1, np.zeros(0, np.uint64), np.zeros(64, np.uint64))
+            self._idle = kinds.make_end(kinds.KINDS["TCP spinning"], (0, 0), 0)
+            loops.trade(self._engine, self._idle.link, exchanges.idle_flags(), np.uint64(1), np.zeros(64, np.uint64))
             self._answer(START_SECONDS)
         except BaseException:
             self.close()
@@ -170,9 +171,6 @@ class Exchange:
             raise UserError(f"the exchange failed: {reply['error']}")
         return reply
 
-    def _trade(self, link, flags, count, stamps, report):
-        loops.trade(self._engine, link, flags, np.uint64(count), stamps, report)
-
     def run(self, kind, rounds, *, warm_up=0, placement=None, per_second=0, stages=False, seconds=30.0) -> Trip:
         """Make rounds from tick to trade.
 
@@ -205,8 +203,11 @@ class Exchange:
         flags[:] = 0
         self.board.report[:] = 0
         flags[spin.DEADLINE] = spin.clock_now() + np.uint64(seconds * hz)
-        stamps, report = np.zeros(3 * count * stages, np.uint64), np.zeros(64, np.uint64)
-        engines.reset(self._engine)
+        report, engine = np.zeros(64, np.uint64), self._engine
+        if stages:
+            engine = parts.stamped(engine, count)
+            loops.trade(engine, self._idle.link, exchanges.idle_flags(), np.uint64(1), report)  # compiled by now
+        engines.reset(engine)
         ends = kinds.open_ends(kind)
         try:
             kinds.prepare(kind, ends)
@@ -222,7 +223,7 @@ class Exchange:
                 socket.send_fds(self._control, [json.dumps(job).encode()], list(ends.theirs))
             except OSError:
                 raise UserError(f"the exchange {fate(self.process)}") from None
-            self._with_engine(kind, ends, placement, count, stamps, report, found)
+            self._with_engine(engine, kind, ends, placement, count, report, found)
             reply = self._answer(5)
         finally:
             flags[spin.STOP] = max(int(flags[spin.STOP]), spin.ENDED)
@@ -231,10 +232,10 @@ class Exchange:
         used = spin._sum(found["usage"], system.Usage(*reply["usage"]))
         first = warm_up + 1
         return Trip(
-            self.board.spans[first:count].copy(), self._stages(stamps, first, count), placement, used, found["short"]
+            self.board.spans[first:count].copy(), self._stages(engine, first, count), placement, used, found["short"]
         )
 
-    def _with_engine(self, kind, ends, placement, count, stamps, report, found):
+    def _with_engine(self, engine, kind, ends, placement, count, report, found):
         """Run the engine in a thread until it ends; what it does is found afterwards."""
         flags = self.board.flags
 
@@ -245,7 +246,7 @@ class Exchange:
                 end = kinds.make_end(kind, ends.mine, 0, placement.polling)
                 try:
                     with system.Watch() as watch:
-                        self._trade(end.link, flags, count, stamps, report)
+                        loops.trade(engine, end.link, flags, np.uint64(count), report)
                 finally:
                     end.close()
                 words = end.link.words
@@ -292,10 +293,10 @@ class Exchange:
                 f"{found['sent']} bytes of orders were sent, {reply['received']} received, {size} called for"
             )
 
-    def _stages(self, stamps, first, count):
-        if not stamps.size:
-            return np.zeros((0, 4), np.int64)
-        own = stamps.reshape(-1, 3)[first:count].astype(np.int64)
+    def _stages(self, engine, first, count):
+        if not isinstance(engine, parts.StampedEngine):
+            return np.zeros((0, len(parts.PARTS) + 3), np.int64)
+        own = parts.stamps_of(engine)[first:count].astype(np.int64)
         sent, spans = (part[first:count].astype(np.int64) for part in (self.board.sent_at, self.board.spans))
         return np.diff(np.column_stack([sent, own, sent + spans]), axis=1)
 
