@@ -8,6 +8,7 @@ ends. What it opens for a run is what `run.Exchange` opens in any other process.
 """
 
 import contextlib
+import os
 import pickle
 import select
 import subprocess
@@ -136,3 +137,4 @@ def main(arguments):
 
 if __name__ == "__main__":
     main(sys.argv[1:])
+    os._exit(0)  # as the exchange ends
