@@ -40,6 +40,13 @@ def test_the_whole_feed_works_in_a_namespace_with_multicast_and_without(steps):
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
+def test_a_system_without_sendmmsg_is_given_each_buffer_by_a_call(day):
+    skip_without(steps := ("up", "no-sendmmsg"))
+    done = namespaces.inside(steps, "-m", "photonlab", "feed", "sim", day)
+    assert "a buffer, one buffer a call (no sendmmsg here)" in done.stdout
+    assert "line A: sent 505," in done.stdout
+
+
 @pytest.mark.parametrize("command", ["sim", "receive"])
 def test_what_replaces_multicast_is_said_first(day, command):
     skip_without(ALONE)

@@ -54,12 +54,13 @@ def of(one):
     return np.uint64(one.fileno())
 
 
-def test_packets_come_as_they_were_sent(pair):
+@pytest.mark.parametrize("singly", [0, 1])
+def test_packets_come_as_they_were_sent(pair, singly):
     listening, sending, granted = pair
     assert granted.buffer >= 200_000
     assert granted.losses
     out, box = udp.make_box(64, 100), udp.make_box(32, 100, notes=True)
-    out.data[: 40 * 10] = np.arange(400) % 251
+    out.data[: 40 * 10], out.state[udp.SINGLY] = np.arange(400) % 251, singly
     sent = send_all(out, of(sending), np.uint64(40), np.uint64(0), np.uint64(10), np.uint64(10))
     assert sent == (40, 0)
     received = b""
@@ -121,17 +122,20 @@ def test_an_answer_goes_to_who_asked():
         assert asking.recv(10) == b"gone"
 
 
-def test_nobody_there_is_counted_and_a_bad_socket_is_an_error():
+@pytest.mark.parametrize("singly", [0, 1])
+def test_nobody_there_is_counted_and_a_bad_socket_is_an_error(singly):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     box = udp.make_box(2, 100)
+    box.state[udp.SINGLY] = singly
     with multicast.sender("127.0.0.1", port) as sending:
         assert send_all(box, of(sending), np.uint64(1), np.uint64(0), np.uint64(1), np.uint64(1)) == (1, 0)
         assert send_all(box, of(sending), np.uint64(1), np.uint64(0), np.uint64(1), np.uint64(1)) == (0, 0)
         assert box.state[udp.REFUSED] == 1
         closed = of(sending)
     assert receive(box, closed, udp.NOW) == (0, 9)
+    assert send_all(box, closed, np.uint64(1), np.uint64(0), np.uint64(1), np.uint64(1)) == (0, 9)
 
 
 def test_multicast_works_on_loopback():

@@ -26,6 +26,7 @@ _recvmmsg = types.ExternalFunction(
     "recvmmsg", types.int32(types.int32, types.uint64, types.uint32, types.int32, types.uint64)
 )
 _sendmmsg = types.ExternalFunction("sendmmsg", types.int32(types.int32, types.uint64, types.uint32, types.int32))
+_sendmsg = types.ExternalFunction("sendmsg", types.int64(types.int32, types.uint64, types.int32))
 _poll = types.ExternalFunction("poll", types.int32(types.uint64, types.uint64, types.int32))
 
 _0, _1 = np.uint64(0), np.uint64(1)
@@ -33,7 +34,7 @@ _0, _1 = np.uint64(0), np.uint64(1)
 NOW, FIRST = np.uint64(0x40), np.uint64(0x10000)
 """How to receive: what is there (MSG_DONTWAIT); wait for one packet, then what is there (MSG_WAITFORONE)."""
 
-_INTERRUPTED, _AGAIN, _REFUSED, _NO_BUFFERS = (np.uint64(i) for i in (4, 11, 111, 105))
+_INTERRUPTED, _AGAIN, _REFUSED, _NO_BUFFERS, _NO_CALL = (np.uint64(i) for i in (4, 11, 111, 105, 38))
 _CUT = np.uint64(0x20)  # MSG_TRUNC
 _LOW = np.uint64(0xFFFFFFFF)
 
@@ -44,7 +45,9 @@ _NAME_BYTES = 16  # struct sockaddr_in
 _CONTROL_WORDS = 8  # a timespec with its header (4 words), and a counter with its own (3)
 
 # Words of `state`
-HEADERS, ROOM, PACKET, CONTROL_BYTES, NAME_BYTES, USED, DATA, INTERRUPTED, REFUSED = (np.uint64(i) for i in range(9))
+HEADERS, ROOM, PACKET, CONTROL_BYTES, NAME_BYTES, USED, DATA, INTERRUPTED, REFUSED, SINGLY = (
+    np.uint64(i) for i in range(10)
+)
 
 _SOCKET_LEVEL, _STAMP, _LOST = np.uint64(1), np.uint64(35), np.uint64(40)  # SOL_SOCKET, SO_TIMESTAMPNS, SO_RXQ_OVFL
 NO_STAMP = _0
@@ -231,8 +234,23 @@ def answer_to(box, i, other, j):
 
 
 @kernel(inner=True)
-def send(box, fd, first, count, how):
+def _send_each(box, fd, first, count, how):
+    """Do as `send` does by a call for each packet, which every system has."""
+    done = _0
+    while done < count:
+        address = box.state[HEADERS] + (first + done) * np.uint64(64)
+        if _sendmsg(types.int32(fd), address, types.int32(how)) < types.int64(0):
+            why = errno()  # of a packet behind the first one: the next call meets it again
+            return done, _0 if why == _NO_BUFFERS or done != _0 else _serious(box.state, why)
+        done += _1
+    return done, _0
+
+
+@kernel(inner=True)
+def _send_many(box, fd, first, count, how):
     """Send packets of a box, which `put` has said where to find.
+
+    A system that refuses sendmmsg (ENOSYS: a sandbox may) gets a call for each packet from then on: `SINGLY` is set.
 
     Returns
     -------
@@ -242,12 +260,19 @@ def send(box, fd, first, count, how):
         As of `receive`; the system's want of buffers is no error either.
     """
     state = box.state
-    address = state[HEADERS] + first * np.uint64(64)
-    found = _sendmmsg(types.int32(fd), address, types.uint32(count), types.int32(how))
-    if found >= types.int32(0):
-        return np.uint64(found), _0
-    why = errno()
-    return _0, _0 if why == _NO_BUFFERS else _serious(state, why)
+    if state[SINGLY] == _0:
+        address = state[HEADERS] + first * np.uint64(64)
+        found = _sendmmsg(types.int32(fd), address, types.uint32(count), types.int32(how))
+        if found >= types.int32(0):
+            return np.uint64(found), _0
+        why = errno()
+        if why != _NO_CALL:
+            return _0, _0 if why == _NO_BUFFERS else _serious(state, why)
+        state[SINGLY] = _1
+    return _send_each(box, fd, first, count, how)
+
+
+send = _send_many if available() else _send_each
 
 
 @kernel(inner=True)

@@ -10,7 +10,7 @@ import numpy as np
 from photonlab.errors import Failure, UserError
 from photonlab.kernels import moldudp64
 from photonlab.kernels.histogram import Histogram
-from photonlab.machine import clock, multicast, udp_segments
+from photonlab.machine import clock, multicast, udp, udp_segments
 from photonlab.machine.atomics import store_release
 from photonlab.machine.jit import kernel
 from photonlab.machine.memory import as_bytes_array
@@ -197,7 +197,8 @@ class Simulator(Closed):
         words = [line.words for line in self._lines[: int(self._sending.state[sending.LINES])]]
         refused = next((int(one[sending.NOT_CUT]) for one in words if one[sending.NOT_CUT]), 0)
         why = self._segments or (os.strerror(refused).lower() if refused else "")
-        return f"one packet a buffer ({why})" if why else f"up to {int(words[0][sending.SEGMENTS])} packets a buffer"
+        said = f"one packet a buffer ({why})" if why else f"up to {int(words[0][sending.SEGMENTS])} packets a buffer"
+        return said + ", one buffer a call (no sendmmsg here)" * bool(self._lines[0].box.state[udp.SINGLY])
 
     def close(self):
         """Stop, and close the sockets.
