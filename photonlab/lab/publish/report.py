@@ -14,7 +14,7 @@ from markupsafe import Markup
 from photonlab.lab.judge import claims, results, verdicts
 from photonlab.lab.judge.rows import figure
 from photonlab.lab.measure import noise
-from photonlab.lab.publish import page_check, rundir
+from photonlab.lab.publish import page_check, preparing, rundir
 from photonlab.lab.publish.sections import TEMPLATES, ReportError, prose, section
 from photonlab.lab.publish.tables import MISSING
 
@@ -138,6 +138,7 @@ def build(folder, facts=None):
         machine=[(part, [(name, _text(value)) for name, value in values.items()]) for part, values in about.items()],
         sections=[_on_page(one, rows[rows["notebook"] == one.name], {v.claim for v in shown}) for one in sections],
         texts=[{"name": one.name, "title": Markup(one.title), "body": Markup(one.body)} for one in texts],
+        effects=preparing.effects(rows, about, facts),
         noise=_noise(facts),
         limits={name: f"{100 * limit:g}{NBSP}%" for name, limit in noise.LIMITS.items()},
         sources=[letter for letter in claims.sources() if any(v.claim.rstrip("0123456789") == letter for v in shown)],

@@ -151,7 +151,9 @@ def collapse_sentence(found):
         Markdown.
     """
     bound = list(found.tallies)[-2]
-    measured = found.comparison.reading(NO_BOUND).ns or 0.0
+    measured = found.comparison.reading(NO_BOUND).ns
+    if measured is None or not found.slot_ns:
+        return f"Nothing can be said: {found.comparison.reading(NO_BOUND).text}."
     hit = 100 * int(found.tallies[bound][map_work.UNDECIDED]) / int(found.tallies[bound][map_work.SEARCHES])
     return (
         f"With {bound} slots as the bound, {hit:.0f} % of the searches in vain end undecided, and a slot costs "
@@ -226,12 +228,13 @@ def sentence(found):
             sure = "" if row["low"] > 1 or row["high"] < 1 else ", too close to call"
             parts.append(f"{row['value']:.2f} in {job} ({row['low']:.2f} to {row['high']:.2f}{sure})")
     name = found.chained
-    text = f"Time of {name} over that of the flat table with Fibonacci hashing: {'; '.join(parts)}. "
+    why = found.ratio(FIND, name, FIBONACCI)["note"]
+    text = f"Time of {name} over that of the flat table with Fibonacci hashing: {'; '.join(parts) or why}. "
     ahead = [found.ratio(job, name, "Fibonacci, looking ahead")["value"] for job in ("insert", FIND, "churn")]
     if None not in ahead:
         text += (
             f"When the table is told {map_work.AHEAD} keys beforehand what will be asked, as a replay can, the first "
-            f"three are {ahead[0]:.1f}, {ahead[1]:.1f} and {ahead[2]:.1f}: a flat table's slot is known before memory "
+            f"three are {ahead[0]:.1f}, {ahead[1]:.1f} and {ahead[2]:.1f}. A flat table's slot is known before memory "
             "is asked, a chain's node is not. "
         )
     return text + (

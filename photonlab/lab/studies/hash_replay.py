@@ -219,4 +219,7 @@ def sentence(one):
         row = one.ratio(name)
         if row["value"] is not None:
             parts.append(f"{row['value']:.2f} with {name} ({row['low']:.2f} to {row['high']:.2f})")
+    if not parts:
+        why = "; ".join(dict.fromkeys(one.ratio(name)["note"] for name in one.probes)) or "no policy was chosen"
+        return f"Nothing can be said of the {one.day.name} day: {why}."
     return f"On the {one.day.name} day a replay takes, relative to the paged index, {', '.join(parts)} times as long."

@@ -10,7 +10,7 @@ from photonlab.kernels import block_pool, list_walk
 from photonlab.lab.judge import claims
 from photonlab.lab.measure import timing
 from photonlab.lab.measure.comparison import Comparison
-from photonlab.lab.publish.figures import COLOURS, MUTED
+from photonlab.lab.publish.figures import COLOURS, MUTED, number
 from photonlab.lab.studies import working_sets
 from photonlab.machine import latency, libc
 from photonlab.systems.experiments import allocators
@@ -318,7 +318,7 @@ def sentence(found) -> str:
             f"{back:.1f} % of them back. "
         )
     return text + (
-        f"The same memory in shuffled order takes **{shuffled['value']:.0f} times** as long ({shuffled['low']:.0f} to "
-        f"{shuffled['high']:.0f}): {dram['value']:.2f} times ({dram['low']:.2f} to {dram['high']:.2f}) the latency of "
-        f"a dependent load in {working_sets.size_text(found.chase_bytes)}."
+        f"The same memory in shuffled order takes **{number(shuffled['value'])} times** as long "
+        f"({number(shuffled['low'])} to {number(shuffled['high'])}): {dram['value']:.2f} times ({dram['low']:.2f} to "
+        f"{dram['high']:.2f}) the latency of a dependent load in {working_sets.size_text(found.chase_bytes)}."
     )

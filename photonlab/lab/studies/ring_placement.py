@@ -7,11 +7,14 @@ import pandas as pd
 from photonlab.errors import UserError
 from photonlab.kernels.ring import make_ring
 from photonlab.kernels.ring_variants import HOUSE, MAKERS, added
+from photonlab.lab.publish.figures import number
 from photonlab.lab.studies import ring_turns
-from photonlab.lab.studies.ring_turns import SLOTS, Stopwatch, Stream
+from photonlab.lab.studies.ring_turns import SLOTS, Across, Stopwatch, Stream
 from photonlab.machine import system
 from photonlab.systems import spin
 from photonlab.systems.experiments import copied_stress, ring_stress
+
+PINNED, FREE = "pinned", "not pinned"
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,46 @@ def trials(messages) -> list[Trial]:
     except system.PlacementError as error:
         found.append(Trial("both on one CPU", None, f"not tried: {error}", True))
     return found
+
+
+def measure_pinning(messages, rounds) -> Across:
+    """Send messages one at a time from threads that are pinned, and from threads that are not, in turn.
+
+    Parameters
+    ----------
+    messages, rounds : int
+        Few messages do: two threads that the system puts on one CPU take a thousand times as long.
+    """
+    why = ring_turns.refused()
+    if why:
+        return ring_turns.nothing(why)
+    watch = Stopwatch()
+    stream = Stream(watch, make_ring(SLOTS), messages, 1)
+
+    def work(pinning):
+        def run():
+            watch.pinning = pinning
+            return stream()
+
+        return run
+
+    try:
+        return ring_turns.in_turn({PINNED: work(True), FREE: work(False)}, watch, messages, rounds)
+    except spin.LostPartnerError as error:
+        return ring_turns.nothing(str(error))
+
+
+def pinning_sentence(found) -> str:
+    """Say what it changes that each thread has a CPU of its own."""
+    row = found.ratio(FREE, PINNED)
+    if row["value"] is None:
+        return f"What pinning changes cannot be told: {row['note']}."
+    side = "longer" if row["low"] > 1 else "less long" if row["high"] < 1 else "not clearly longer or less long"
+    far = " The system put both on one CPU at times, where one waits for the other's time slice." * (row["high"] > 20)
+    return (
+        f"From threads that are not pinned a message takes {side}: **{number(row['value'])} times** the time "
+        f"({number(row['low'])} to {number(row['high'])}).{far}"
+    )
 
 
 def table(found) -> pd.DataFrame:
