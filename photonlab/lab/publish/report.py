@@ -199,13 +199,34 @@ def _disturbed(entry):
 def _on_page(one, rows, claimed):
     outline = [(anchor, Markup(text)) for anchor, text, level in one.toc if level < DEPTH]
     recorded = [_evidence(row, one.executions, claimed) for row in rows.to_dict("records")]
+    seen = {""}
+    for row in recorded:  # the first row of each claim can be linked to
+        row["anchor"] = "" if row["claim"] in seen else _rows_anchor(one.name, row["claim"])
+        seen.add(row["claim"])
     return {
         "name": one.name,
         "title": Markup(one.title),
-        "body": Markup(one.body),
+        "body": Markup(_linked(one, {row["claim"] for row in recorded})),
         "outline": outline,
         "rows": recorded,
     }
+
+
+def _rows_anchor(name, claim):
+    return f"{name}--rows-{claim}"
+
+
+def _linked(one, claims_here):
+    """A section's body with a line of links below each heading, to the rows of the claims that it is about."""
+    body = one.body
+    for anchor in dict.fromkeys(one.places.values()):
+        here = [claim for claim, place in one.places.items() if place == anchor and claim and claim in claims_here]
+        links = ", ".join(f'<a href="#{_rows_anchor(one.name, claim)}">{claim}</a>' for claim in here)
+        before, found, after = body.partition(f'id="{anchor}">')
+        heading, end, text = after.partition("\n")
+        if links and found and heading.endswith(">"):
+            body = f'{before}{found}{heading}{end}<p class="evidence">Recorded rows: {links}</p>\n{text}'
+    return body
 
 
 def _evidence(row, executions, claimed):
