@@ -121,3 +121,28 @@ def test_the_probe_sees_what_is_there_and_what_is_not(tmp_path):
     assert rich.enough.tolist() == [True, True, True, True, False, False]
     assert "eth0 (sfc)" in bypass.table(rich)["found here"].tolist()[0]
     assert "second machine" in bypass.reason(pd.DataFrame(rich.assign(enough=True)))
+
+
+def test_the_rows_that_answer_the_claim_are_few_books_and_very_many():
+    points = instruments.pd.DataFrame(
+        [
+            (n, skew, pages, 10.0 + n, 9.0, 99_999.0, None, n)
+            for n in (10, 300, 10_000, 20_000)
+            for skew in (instruments.UNIFORM, instruments.ZIPF)
+            for pages in (instruments.SMALL, instruments.HUGE)
+        ],
+        columns=["instruments", "skew", "pages", "ns", "low", "high", "share_huge", "used"],
+    )
+    rows = instruments.Instruments(points, 1, "").rows()
+    assert [row["value"] for row in rows if row["statistic"] == "cost"] == [20.0, 10_010.0, 20_010.0]
+    assert len(rows) == 16
+
+
+def test_more_instruments_cost_books_of_single_orders_what_the_sentence_says():
+    found = instruments.full_books([2, 20], 2000, 3, 1)
+    found["ns"] = [40.0, 60.0]
+    assert "**60.0 ns with 20** (1.50 times as long)" in instruments.full_sentence(found)
+    assert instruments.full_sentence(found[:1]) == "A message takes 40.0 ns with 2 instruments."
+    assert {row["statistic"] for row in instruments.full_rows(found)} == {"time a message"}
+    found["ns"] = [None, None]
+    assert "too short" in instruments.full_sentence(found)

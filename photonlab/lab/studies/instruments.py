@@ -22,6 +22,13 @@ from photonlab.systems.tick_to_trade import drive, ticks
 UNIFORM, ZIPF = "uniform", "Zipf"
 SMALL, HUGE = "4 KiB", "2 MiB"
 ALONE, BESIDE = "alone", "beside a stream"
+FIRST = UNIFORM, SMALL
+"""Skew and pages of the points by which the claim is answered: the harder skew, and pages that every system gives."""
+
+ROADMAP = 10_000
+"""Instruments that the roadmap asks for."""
+
+BESIDES = "time a tick"
 BOOK_BYTES = level_book.WORDS * 8
 LINES = 64 * 3
 """Bytes of the cache lines that a tick touches of its instrument: the touch, the order of its levels, a level."""
@@ -52,8 +59,14 @@ class Instruments:
                 "variant": f"L2, {instruments:,} instruments, {skew}, {pages}", "note": self.note}  # fmt: skip
 
     def rows(self) -> list[dict]:
-        """Arguments of `record` for all points."""
-        return [self.of(one.instruments, one.skew, one.pages) for one in self.points.itertuples()]
+        """Arguments of `record` for all points: as "cost" those that answer the claim, few books and very many."""
+        counts = sorted(self.points.instruments.unique())
+        telling = {counts[0], ROADMAP, counts[-1]}
+        return [
+            self.of(one.instruments, one.skew, one.pages)
+            | {"statistic": "cost" if one.instruments in telling and (one.skew, one.pages) == FIRST else BESIDES}
+            for one in self.points.itertuples()
+        ]
 
 
 def _none(value):
@@ -218,10 +231,12 @@ class Contention:
     def rows(self) -> list[dict]:
         """Arguments of `record`."""
         if self.why:
-            return [{"value": None, "unit": "×", "variant": "beside a stream / alone", "note": self.why}]
+            return [{"statistic": BESIDES, "value": None, "unit": "×", "variant": "beside a stream / alone",
+                     "note": self.why}]  # fmt: skip
         return [
-            {"value": _none(one.ratio), "low": _none(one.low), "high": _none(one.high), "unit": "×",
-             "variant": f"L2, {one.instruments:,} instruments, beside a stream / alone", "note": self.label}
+            {"statistic": BESIDES, "value": _none(one.ratio), "low": _none(one.low), "high": _none(one.high),
+             "unit": "×", "note": self.label,
+             "variant": f"L2, {one.instruments:,} instruments, beside a stream / alone"}
             for one in self.points.itertuples()
         ]  # fmt: skip
 
@@ -320,10 +335,24 @@ def full_books(counts, messages, rounds, seed) -> pd.DataFrame:
 def full_rows(found) -> list[dict]:
     """Arguments of `record` for L3."""
     return [
-        {"value": _none(one.ns), "low": _none(one.low), "high": _none(one.high), "unit": "ns",
-         "variant": f"L3, {one.instruments:,} instruments", "note": f"replay of ITCH; {one.note}"}
+        {"statistic": "time a message", "value": _none(one.ns), "low": _none(one.low), "high": _none(one.high),
+         "unit": "ns", "variant": f"L3, {one.instruments:,} instruments", "note": f"replay of ITCH; {one.note}"}
         for one in found.itertuples()
     ]  # fmt: skip
+
+
+def full_sentence(found) -> str:
+    """Say what more instruments cost books of single orders."""
+    few, many = found.iloc[0], found.iloc[-1]
+    if _none(few.ns) is None or _none(many.ns) is None:
+        return "Some of the times are too short to be told from nothing."
+    if len(found) == 1:
+        return f"A message takes {few.ns:.1f} ns with {few.instruments:,} instruments."
+    return (
+        f"A message takes {few.ns:.1f} ns with {few.instruments:,} instruments and **{many.ns:.1f} ns with "
+        f"{many.instruments:,}** ({many.ns / few.ns:.2f} times as long): besides the instruments' books, their "
+        "orders are spread over more memory too."
+    )
 
 
 def full_table(found) -> pd.DataFrame:

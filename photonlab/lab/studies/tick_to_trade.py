@@ -64,8 +64,8 @@ class Rounds:
 
     def jitter(self, percent=99) -> dict:
         """Arguments of `record`: a high percentile over the median."""
-        if not self.spans:
-            return {"value": None, "unit": "×", "note": self.why}
+        if self.ns(percent) is None:
+            return {"value": None, "unit": "×", "note": self.why or "too few samples"}
         found = intervals.median(self.each(percent) / self.each(50))
         return {"value": found.value, "low": found.low, "high": found.high, "unit": "×", "note": self.where}
 
@@ -245,15 +245,17 @@ def moved_sentence(found) -> str:
         return f"Nothing was moved: {one.why}."
     plain, native = found.ratio(SPINNING, MOVED), found.ratio(MOVED, UNIX)
     cost = (
-        "dearer than a program written for AF_UNIX by more than the runs scatter"
-        if native["low"] > 1
-        else "no dearer than a program written for AF_UNIX"
+        "no dearer than"
+        if native["low"] <= 1
+        else "dearer, by less than a tenth, than"
+        if native["value"] < 1.1
+        else "dearer than"
     )
     return (
         f"The program of {SPINNING}, moved by a preloaded library, takes {one.ns(50):,.0f} ns: plain TCP takes "
         f"**{plain['value']:.2f} times** as long ({plain['low']:.2f} to {plain['high']:.2f}). Against {UNIX} it is "
-        f"{native['value']:.2f} times ({native['low']:.2f} to {native['high']:.2f}), {cost}: the library acts where "
-        "sockets are bound, connected and asked for their names, and not where bytes go."
+        f"{native['value']:.2f} times ({native['low']:.2f} to {native['high']:.2f}), {cost} a program written for it: "
+        "the library acts where sockets are bound, connected and asked for their names, and not where bytes go."
     )
 
 

@@ -107,8 +107,8 @@ def threads_sentence(found) -> str:
         return f"No thread was placed: {found[THREAD_OWN].why}."
     best, worst = min(rows, key=rows.get), max(rows, key=rows.get)
     text = (
-        f"Fastest is the **{best}** with {rows[best]:,.0f} ns at the median, slowest the {worst} with "
-        f"{rows[worst]:,.0f} ns ({rows[worst] / rows[best]:,.0f} times)."
+        f"Fastest, with {rows[best]:,.0f} ns at the median: **{best}**. Slowest, with {rows[worst]:,.0f} ns, "
+        f"{rows[worst] / rows[best]:,.0f} times as long: {worst}."
     )
     if found[THREAD_OWN].spans:
         return f"{text} There is a core for each of the three."
@@ -199,11 +199,12 @@ def rate_sentence(found) -> str:
     high, usual = paced[worst].ns(99), closed.ns(99)
     if high is None or usual is None:
         return "There are too few rounds to speak of the tail."
-    middles = [one.ns(50) for one in paced.values()]
+    middles = sorted({f"{one.ns(50):,.0f}" for one in paced.values()}, key=lambda ns: float(ns.replace(",", "")))
     what = "stalls hold up rounds that fall due meanwhile" if high > 1.5 * usual else "few rounds fall into a stall"
     return (
-        f"At {' and '.join(f'{rate:,}' for rate in rates)} rounds a second the median is {min(middles):,.0f} to "
-        f"{max(middles):,.0f} ns, against {closed.ns(50):,.0f} ns where each round begins when the one before is over. "
+        f"At {' and '.join(f'{rate:,}' for rate in rates)} rounds a second the median is "
+        f"{' to '.join(dict.fromkeys((middles[0], middles[-1])))} ns, against {closed.ns(50):,.0f} ns where each round "
+        "begins when the one before is over. "
         f"The largest p99, at {worst:,} a second, is **{high:,.0f} ns**, {high / usual:.1f} times that of rounds one "
         f"after the other: {what}."
     )
