@@ -103,3 +103,25 @@ def test_in_a_browser(other, tmp_path):
         assert chromium.run(shown) == len(claims.load())
         chromium.run("document.getElementById('travels-2').click(); 0")
         assert 0 < chromium.run(shown) < 20
+
+
+def test_three_runs_of_which_one_lacks_a_notebook(other, tmp_path):
+    """Whatever a run lacks is undecided, never a verdict; each machine is named, and what does not travel is listed."""
+    third = tmp_path / "third"
+    shutil.copytree(REFERENCE, third)
+    frame = pd.read_csv(third / "results.csv", keep_default_na=False, dtype=str)
+    frame[frame["notebook"] != "06-feed"].to_csv(third / "results.csv", index=False)
+    runs = compare.read([REFERENCE, other, third])
+    rows = {row["claim"]: row for group in compare.lay_out(runs) for row in group["rows"]}
+    for claim in claims.load():
+        words = [cell["verdict"] for cell in rows[claim.id]["cells"]]
+        assert len(words) == 3 and rows[claim.id]["travels"] == compare.travels(words)
+        if claim.notebook == "06-feed" and words[2] == "not run":
+            assert rows[claim.id]["travels"] == compare.UNSURE and not rows[claim.id]["cells"][2]["ratio"]
+    assert rows["P3"]["cells"][2]["verdict"] == "not run"
+    assert rows["R8"]["travels"] == compare.SPLITS, "turned round in one of three"
+    page = compare.build([REFERENCE, other, third])
+    assert "<p>Not alike: " in page and '<a href="#claim-R8">R8</a> (Masking' in page
+    counted = [int(word) for word in compare.sentence(runs, compare.lay_out(runs)).split() if word.isdigit()]
+    assert counted[0] == sum(counted[1:2] + counted[3:]) == len(claims.load())
+    assert "× [" in page and f"of {runs[0].name}" in page

@@ -49,17 +49,15 @@ class Part:
 
 
 def figure(value: float, unit: str = "") -> str:
-    """A number for a reader: separators in whole numbers, else four significant digits; the unit "1" is not shown.
+    """A number for a reader: four significant digits, or all before the point; the unit "1" is not shown.
 
     Examples
     --------
     >>> figure(423285709, "1"), figure(2.3333333, "×"), figure(0.39, "1"), figure(1334.0, "ns")
     ('423,285,709', '2.333×', '0.39', '1,334 ns')
     """
-    if float(value).is_integer():
+    if float(value).is_integer() or abs(value) >= 1000:
         text = f"{value:,.0f}"
-    elif abs(value) >= 1000:
-        text = f"{value:,.1f}"
     else:
         text = f"{value:.4g}"
     return text + ("" if unit in ("", "1") else unit if unit == "×" else f" {unit}")

@@ -100,7 +100,7 @@ class Ratio:
         """As the page shows it."""
         if self.low is None:
             return figure(self.value, "×")
-        return f"{figure(self.value, '×')} ({figure(self.low)} to {figure(self.high)})"
+        return f"{figure(self.value, '×')} [{figure(self.low)}, {figure(self.high)}]"
 
 
 def ratio(over, under) -> Ratio | None:
@@ -224,6 +224,7 @@ def build(folders) -> str:
         groups=groups,
         figures=figures(runs),
         sentence=sentence(runs, groups),
+        apart=[row for group in groups for row in group["rows"] if row["travels"] == SPLITS],
         words=list(KIND_OF.items()),
     )
     found = page_check.problems(text)

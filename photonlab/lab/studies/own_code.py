@@ -182,13 +182,13 @@ def chart(found):
     -------
     matplotlib.figure.Figure
     """
-    fig, axes = plt.subplots(figsize=(5.8, 2.6))
+    fig, axes = plt.subplots(figsize=(5.8, 3.0))
     joined = found.places.joined.astype(np.float64)
     total = max(joined.sum(), 1)
     axes.bar(np.arange(joined.size), 100 * joined / total, color=COLOURS[0])
     axes.set_yscale("log")
     axes.set_xlabel(f"orders already in the queue ({order_flow.DEEPEST - 1}: or more)")
-    axes.set_ylabel("share of orders that join the best price [%]")
+    axes.set_ylabel("share of orders that join [%]")
     axes.axhline(1, color=MUTED, linewidth=0.5)
     return fig
 
