@@ -29,8 +29,9 @@ HASHING, POOL, INDEX, TREE, BOOK, BATCH, LOOP, REPLAYER, MOLD, ARBITER, SOUP, HE
     "kernels/ring.py",
 )  # fmt: skip
 
-SIFT, RECORD, LADDER, LIVES = (
+SIFT, RECORD, LADDER, LIVES, DEPTH = (
     "systems/sift.py", "systems/tables/record.py", "systems/tables/ladder.py", "systems/tables/lives.py",
+    "systems/tables/depth.py",
 )  # fmt: skip
 
 LINK, TRADE = "systems/transports/link.py", "systems/tick_to_trade/loops.py"
@@ -154,11 +155,13 @@ MUTANTS = {
                                   "end:\n                pass\n            unit"),
     "capture: held back for ever": (RECORDS, "if filled > room or give_up(arbiter) == _0:", "if True:"),
     # tables
-    "touch: shares of the best alone": (RECORD, "if was_best or new_key", "if new_key"),
+    "touch: shares of the best alone": (RECORD, "np.uint64(was_best) | np.uint64(new_key", "np.uint64(new_key"),
     "touch: a row for nothing": (RECORD, "touch[last + _1] == bids and", "False and"),
     "trade: not of a fill": (RECORD, "what - EXECUTE <= EXECUTE_AT - EXECUTE:", "what == EXECUTE_AT:"),
-    "depth: one rank late": (LADDER, "level = book_views.level_after(book, ladders[base + _2 * levels + rank - _1])",
-                             "level = ladders[base + _2 * levels + rank - _1]"),
+    "depth: one rank late": (LADDER, "book_views.level_after(book, before) if before", "before if before"),
+    "depth: an ended level stays": (LADDER, "np.uint64(book.words[at + books.FIRST]) == level or ", ""),
+    "depth: a level that is another now": (LADDER, " or np.uint64(book.words[at + books.KEY]) != key", ""),
+    "depth: bids one off": (DEPTH, "turned - np.uint64(turned != _0)", "turned"),
     "depth: old shares": (LADDER, "    ladders[base + levels + rank] = shares\n    return", "    return"),
     "orders: a delete cancels nothing": (LIVES, "elif what - CANCEL <= DELETE - CANCEL:", "elif what == CANCEL:"),
     "sift: decided once for all": (SIFT, " or (kind == _R and sieve.symbols.size != 0):", ":"),

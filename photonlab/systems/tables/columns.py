@@ -10,9 +10,12 @@ import numpy as np
 
 from photonlab.kernels.itch import BY_TYPE
 from photonlab.machine.memory import huge_array
+from photonlab.systems.batch import BATCH
 
-SPARE = 4  # rows that a message may still write once the limit is reached
+SPARE = 4 * BATCH  # rows that a batch may still write once the limit is reached
+HEAD_WORDS = 3  # of a row of depth as kernels write it: number, time, locate
 _LINE = 64
+_WORDS = 3 << 20  # bytes of a block of rows of words, which should stay in the cache until they are columns
 
 # Numbers of the tables that a replay of the books writes; tables of messages follow
 BBO, TRADES, DEPTH, ORDERS, BROKEN = (np.uint64(i) for i in range(5))
@@ -33,15 +36,23 @@ class Column(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A table's name and columns."""
+    """A table's name and columns; and the levels of depth if kernels write its rows as words (`tables/depth.py`)."""
 
     name: str
     columns: tuple[Column, ...]
+    levels: int = 0
+
+    @property
+    def written(self) -> tuple[Column, ...]:
+        """The columns as kernels write them: one of whole rows if those are words."""
+        if self.levels:
+            return (Column("row", 8 * (HEAD_WORDS + 4 * self.levels), "words"),)
+        return self.columns
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row in memory."""
-        return sum(column.width for column in self.columns)
+        """Bytes of a row as kernels write it."""
+        return sum(column.width for column in self.written)
 
 
 class Rows(NamedTuple):
@@ -135,7 +146,7 @@ def _depth(levels: int) -> Layout:
     for side in ("bid", "ask"):
         for what, width, kind in (("", 4, "price4"), ("_shares", 8, "int64")):
             columns += [Column(f"{side}{what}_{rank}", width, kind) for rank in range(1, levels + 1)]
-    return Layout("depth", tuple(columns))
+    return Layout("depth", tuple(columns), levels)
 
 
 def book_layouts(levels: int = 1) -> tuple[Layout, ...]:
@@ -175,16 +186,16 @@ class Buffers:
     def __init__(self, layouts, used, rows, generations=3, most_bytes=48 << 20):
         self.layouts = layouts
         self.generations = generations
-        first = np.cumsum([0, *(len(layout.columns) for layout in layouts)])
+        first = np.cumsum([0, *(len(layout.written) for layout in layouts)])
         self.capacities = [
-            max(min(rows, most_bytes // layout.row_bytes), 4 * SPARE) if wanted else 0
+            max(min(rows, (_WORDS if layout.levels else most_bytes) // layout.row_bytes), SPARE + 16) if wanted else 0
             for layout, wanted in zip(layouts, used, strict=True)
         ]
         self._at = np.zeros((generations, first[-1]), np.uint64)
         place = 0
         for generation in range(generations):
             for number, layout in enumerate(layouts):
-                for offset, column in enumerate(layout.columns):
+                for offset, column in enumerate(layout.written):
                     self._at[generation, first[number] + offset] = place
                     # a kernel may write up to 8 bytes for a shorter value; columns start in different cache sets
                     size = column.width * self.capacities[number] + 8
@@ -207,7 +218,7 @@ class Buffers:
 
     def column(self, number: int, generation: int, offset: int, rows: int) -> np.ndarray:
         """Return a view of a column's rows; uint8 of shape (rows, width) if the width is not that of an integer."""
-        width = self.layouts[number].columns[offset].width
+        width = self.layouts[number].written[offset].width
         at = int(self._at[generation, self._first[number] + offset])
         view = self.rows.memory[at : at + rows * width]
         return view.view(f"u{width}") if width in (1, 2, 4, 8) else view.reshape(rows, width)

@@ -3,7 +3,14 @@
 import queue
 import threading
 
+import numpy as np
+
+from photonlab.systems.tables import depth
 from photonlab.systems.tables.columns import Buffers
+
+GROUP_ROWS, KEPT_ROWS = 1 << 17, 1 << 16
+"""Rows of words that are turned before they are passed on: to be written as one group, or to be kept."""
+_FLUSH = object()
 
 
 class Conveyor:
@@ -26,6 +33,7 @@ class Conveyor:
         self._error = None
         self._free = []
         self._now = []
+        self._turned = {}
         for number, capacity in enumerate(buffers.capacities):
             self._free.append(queue.SimpleQueue())
             self._now.append(0)
@@ -59,6 +67,7 @@ class Conveyor:
         """Send off the rest, and wait until all is delivered."""
         try:
             self.pass_on(all_of_them=True)
+            self._work.put(_FLUSH)
         finally:
             self.stop()
         if self._error is not None:
@@ -71,17 +80,77 @@ class Conveyor:
 
     def _run(self):
         while (item := self._work.get()) is not None:
-            number, generation, count = item
             if self._error is None:
                 try:
-                    self._deliver(number, generation, count)
+                    if item is _FLUSH:
+                        self._flush()
+                    else:
+                        self._deliver(*item)
                 except BaseException as error:
                     self._error = error
-            self._free[number].put(generation)
+            if item is not _FLUSH:
+                number, generation, _ = item
+                self._free[number].put(generation)
 
     def _deliver(self, number, generation, count):
         layout = self._buffers.layouts[number]
+        if layout.levels:
+            self._turn(number, layout, self._buffers.column(number, generation, 0, count))
+            return
         views = [self._buffers.column(number, generation, k, count) for k in range(len(layout.columns))]
         if self._observer is not None:
             self._observer(number, views)
         self._sink.put(layout, self._converter.batch(layout, views, copy=self._sink.keeps))
+
+    def _turn(self, number, layout, rows):
+        """Make columns of rows of words; pass them on when they are many."""
+        done, words = 0, rows.reshape(-1)
+        while done < len(rows):
+            if number not in self._turned:
+                self._turned[number] = Turned(layout, KEPT_ROWS if self._sink.keeps else GROUP_ROWS)
+            turned = self._turned[number]
+            done += turned.take(words, done, len(rows) - done)
+            if turned.full:
+                self._pass_turned(number, turned)
+
+    def _pass_turned(self, number, turned):
+        layout = turned.buffers.layouts[0]
+        views = [turned.buffers.column(0, 0, k, turned.count) for k in range(len(layout.columns))]
+        self._sink.put(layout, self._converter.batch(layout, views, copy=False))
+        turned.count = 0
+        if self._sink.keeps:  # its memory with it
+            del self._turned[number]
+
+    def _flush(self):
+        for number, turned in list(self._turned.items()):
+            if turned.count:
+                self._pass_turned(number, turned)
+
+
+class Turned:
+    """Columns that are made of rows of words.
+
+    Parameters
+    ----------
+    layout : Layout
+    rows : int
+        As many as there is room for.
+    """
+
+    def __init__(self, layout, rows):
+        self.buffers = Buffers([layout._replace(levels=0)], [True], rows, 1, 1 << 40)
+        self.count, self._levels = 0, np.uint64(layout.levels)
+        self.buffers.use(0, 0)
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room left."""
+        return self.count == self.buffers.capacities[0]
+
+    def take(self, words, begin, count) -> int:
+        """Turn as many rows as there is room for; return how many."""
+        count = min(count, self.buffers.capacities[0] - self.count)
+        memory, starts = self.buffers.rows.memory, self.buffers.rows.at
+        depth.to_columns(words, np.uint64(begin), np.uint64(count), self._levels, memory, starts, np.uint64(self.count))
+        self.count += count
+        return count

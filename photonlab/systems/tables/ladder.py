@@ -1,7 +1,7 @@
 """The best levels of each book side as last written, so that a change costs only the ranks that it moves.
 
 A side's ladder has, for each of n ranks: its key turned round (`NO_KEY` - key: the higher, the better, 0 for no level),
-its shares, and the level's handle, each n words in a row.
+its shares, and the level's handle, each n words in a row; and a word that marks it as stale, for who reads it seldom.
 """
 
 import numpy as np
@@ -9,15 +9,23 @@ import numpy as np
 from photonlab.kernels import book as books
 from photonlab.kernels import book_views
 from photonlab.kernels.price_tree import NO_KEY
-from photonlab.machine.bits import store_le32, store_le64
 from photonlab.machine.jit import kernel
 
 _0, _1, _2, _3 = (np.uint64(i) for i in range(4))
+_COLD = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @kernel(inner=True)
-def update(book, ladders, levels, side, key, anew):
-    """Bring a side's ladder up to date after a message.
+def ladder_at(side, levels):
+    """Return the index of a side's ladder of so many levels."""
+    return side * (_3 * levels + _1)
+
+
+@kernel(inner=True)
+def update(book, ladders, levels, side, key):
+    """Bring a side's ladder up to date at one key, where a message may have changed, made or ended a level.
+
+    What lies at better keys must be up to date. Of two keys take first that from which the message took.
 
     Parameters
     ----------
@@ -25,65 +33,90 @@ def update(book, ladders, levels, side, key, anew):
     ladders : ndarray of uint64
     levels : uint64
         Ranks of a ladder.
-    side : uint64
-    key : uint64
-        The best key at which something changed.
-    anew : bool
-        Whether levels came or went.
+    side, key : uint64
 
     Returns
     -------
     bool
         Whether any rank is another one now.
     """
-    base, turned = side * _3 * levels, NO_KEY - key
+    base, turned = ladder_at(side, levels), NO_KEY - key
     rank = _0
-    while rank < levels and ladders[base + rank] > turned:
-        rank += _1
+    for k in range(levels):  # all of them: where to stop nobody can predict
+        rank += np.uint64(ladders[base + np.uint64(k)] > turned)
     if rank == levels:
         return False
-    if anew:
-        return fill(book, ladders, levels, side, side, rank)
-    shares = book.pairs[books.volume_at(ladders[base + _2 * levels + rank])]
+    if ladders[base + rank] != turned:
+        _insert(book, ladders, levels, side, rank)
+        return True
+    level = ladders[base + _2 * levels + rank]
+    at = books.word_at(level)
+    if np.uint64(book.words[at + books.FIRST]) == level or np.uint64(book.words[at + books.KEY]) != key:
+        _remove(book, ladders, levels, side, rank)  # its queue is empty, or it serves as another level now
+        return True
+    shares = book.pairs[books.volume_at(level)]
     changed = ladders[base + levels + rank] != shares
     ladders[base + levels + rank] = shares
     return changed
 
 
-@kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def fill(book, ladders, levels, slot, side, rank):
-    """Read a side's levels from a rank on into the ladder of a slot; return whether that changed it."""
-    base = slot * _3 * levels
-    changed = False
-    level = _0
-    if rank == _0:
-        level = book_views.best_level(book, side)
-    else:
-        level = book_views.level_after(book, ladders[base + _2 * levels + rank - _1])
-    while rank < levels:
-        turned, shares = _0, _0
-        if level != _0:
-            turned = NO_KEY - np.uint64(book.words[books.word_at(level) + books.KEY])
-            shares = book.pairs[books.volume_at(level)]
-        changed = changed or turned != ladders[base + rank] or shares != ladders[base + levels + rank]
-        ladders[base + rank], ladders[base + levels + rank] = turned, shares
-        ladders[base + _2 * levels + rank] = level
-        if level != _0:
-            level = book_views.level_after(book, level)
-        rank += _1
+@kernel(inner=True)
+def _set(book, ladders, base, levels, rank, level):
+    """Write a rank; level 0 is none."""
+    turned, shares = _0, _0
+    if level != _0:
+        turned = NO_KEY - np.uint64(book.words[books.word_at(level) + books.KEY])
+        shares = book.pairs[books.volume_at(level)]
+    changed = turned != ladders[base + rank] or shares != ladders[base + levels + rank]
+    ladders[base + rank], ladders[base + levels + rank], ladders[base + _2 * levels + rank] = turned, shares, level
     return changed
 
 
 @kernel(inner=True)
-def write(rows, ladders, levels, slot, row, column):
-    """Write the ladders of two slots, the bids' and the asks', to a row of depth from `column` on."""
-    memory, starts = rows.memory, rows.at
-    for side in range(_2):
-        base = (slot + np.uint64(side)) * _3 * levels
-        for k in range(levels):
-            rank = np.uint64(k)
-            turned = ladders[base + rank]
-            price = books.key_of(np.uint64(side), NO_KEY - turned) if turned != _0 else _0
-            store_le32(memory, starts[column + rank] + (row << _2), price)
-            store_le64(memory, starts[column + levels + rank] + (row << _3), ladders[base + levels + rank])
-        column += _2 * levels
+def _level_of(book, ladders, base, levels, side, rank):
+    """Return the level that belongs at a rank, given those before it."""
+    if rank == _0:
+        return book_views.best_level(book, side)
+    before = ladders[base + _2 * levels + rank - _1]
+    return book_views.level_after(book, before) if before != _0 else _0
+
+
+@kernel(**_COLD)
+def _insert(book, ladders, levels, side, rank):
+    """Make room for a new level at a rank, and write it."""
+    base = ladder_at(side, levels)
+    part = base
+    while part < base + _3 * levels:
+        k = levels - _1
+        while k > rank:
+            ladders[part + k] = ladders[part + k - _1]
+            k -= _1
+        part += levels
+    _set(book, ladders, base, levels, rank, _level_of(book, ladders, base, levels, side, rank))
+
+
+@kernel(**_COLD)
+def _remove(book, ladders, levels, side, rank):
+    """Close the gap that a level left at a rank, and write the one that moves up to the last rank."""
+    base, last = ladder_at(side, levels), levels - _1
+    part = base
+    while part < base + _3 * levels:
+        k = rank
+        while k < last:
+            ladders[part + k] = ladders[part + k + _1]
+            k += _1
+        part += levels
+    _set(book, ladders, base, levels, last, _level_of(book, ladders, base, levels, side, last))
+
+
+@kernel(**_COLD)
+def fill(book, ladders, levels, side):
+    """Read a side's levels into its ladder, whatever it had; return whether that changed it."""
+    base = ladder_at(side, levels)
+    changed, rank = False, _0
+    while rank < levels:
+        level = _level_of(book, ladders, base, levels, side, rank)
+        other = _set(book, ladders, base, levels, rank, level)
+        changed = changed or other
+        rank += _1
+    return changed

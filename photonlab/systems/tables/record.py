@@ -1,7 +1,7 @@
 """The replay that writes rows: best prices, trades, depth and orders, each message seen before and after it is applied.
 
 The loop is that of `systems/message_loop.py` with the same parts; it stops where a table is full, or where a message
-lies behind the next point of a time grid, and takes up in the middle of a batch. A message changes the touch only if it
+lies behind the next point of a time grid, and takes up where it was. A message changes the touch only if it
 took from the best level or brought an order at least as good, so that most are done with after two comparisons.
 """
 
@@ -27,8 +27,8 @@ from photonlab.machine.memory import huge_array
 from photonlab.systems import batch as batches
 from photonlab.systems.batch import ADD, CLASS_SHIFT, EXECUTE, EXECUTE_AT, MORE, OFFSET, OTHER, REPLACE
 from photonlab.systems.message_loop import FULL, LOCATES, NEVER, apply
-from photonlab.systems.tables import ladder, lives
-from photonlab.systems.tables.columns import BBO, BROKEN, DEPTH, ORDERS, TRADES, Rows
+from photonlab.systems.tables import depth, ladder, lives
+from photonlab.systems.tables.columns import BBO, BROKEN, ORDERS, TRADES, Rows
 
 _0, _1, _2, _3, _8 = (np.uint64(i) for i in (0, 1, 2, 3, 8))
 _BATCH = np.uint64(batches.BATCH)
@@ -95,14 +95,14 @@ def make_output(rows, book, flags, levels=1) -> Output:
     state[FLAGS], state[LEVELS], state[GRID] = flags, levels, NO_GRID
     touch = np.zeros((LOCATES, 4), np.uint64)
     touch[:, 0::2] = price_tree.NO_KEY
-    kept = int(flags & int(WANTS_DEPTH))
+    kept = int(flags & int(WANTS_DEPTH | WANTS_GRID))
     nodes = int(book.tally[books.LEVEL_BASE]) if flags & int(WANTS_ORDERS) else 1
     return Output(
         rows,
         state,
         np.zeros(1, np.uint64),
         touch.reshape(-1),
-        huge_array(2 * LOCATES * 3 * levels if kept else 1, np.uint64),
+        huge_array(2 * LOCATES * (3 * levels + 1) if kept else 1, np.uint64),
         huge_array(nodes * int(lives.WORDS), np.uint64),
     )
 
@@ -117,7 +117,7 @@ def record(feed, out, data, begin, end):
     out : Output
     data : ndarray of uint8
     begin, end : uint64
-        Where a length prefix stands, and where the chunk ends. After `ROWS_FULL` or `GRID_POINT` the same again.
+        Where a length prefix stands, and where the chunk ends; after `ROWS_FULL` or `GRID_POINT` where it stopped.
 
     Returns
     -------
@@ -130,6 +130,8 @@ def record(feed, out, data, begin, end):
     flags, sifted = state[FLAGS], state[SIFTED] != _0
     while True:
         if state[DONE] == state[COUNT]:
+            if out.rows.full[_0] != _0:
+                return at, ROWS_FULL
             if not books.make_room(book, _BATCH):
                 return at, FULL
             state[BASE] += state[COUNT]
@@ -141,30 +143,37 @@ def record(feed, out, data, begin, end):
             batches.look_ahead(batch, book, data, end, gone, come, replaced)
         else:
             at, outcome = state[AT], state[OUTCOME]
-        i, count, changes = state[DONE], state[COUNT], state[CHANGES]
+        i, base, changes = state[DONE], state[BASE], state[CHANGES]
+        count = state[COUNT]
+        if flags & WANTS_GRID != _0:
+            count = _before(batch, data, end, i, count, state[GRID])
         while i < count:
             message = batch.messages[i]
             offset, entry = message & OFFSET, batch.entries[i]
-            if out.rows.full[_0] != _0:
-                state[DONE] = i
-                return at, ROWS_FULL
-            gridded = flags & WANTS_GRID != _0 and offset + _TIME_END <= end
-            if gridded and load_be48(data, offset + _TIME) >= state[GRID]:
-                state[DONE] = i
-                return at, GRID_POINT
             if order_indices.changes_of(book.index) != changes:
                 entry = batches.entry_at(book.index, data, offset, end)
-            number = state[BASE] + i
-            if sifted:
-                number = out.numbers[number]
+            number = out.numbers[base + i] if sifted else base + i
             _observe(feed, out, flags, data, offset, message >> CLASS_SHIFT, entry, number)
             i += _1
-        state[DONE] = count
-        if count == _0 or outcome != MORE:
+        state[DONE] = i
+        if i < state[COUNT]:
+            return at, GRID_POINT
+        if i == _0 or outcome != MORE:
             break
     if price_tree.crowded(book.tree):
         price_tree.sweep(book.tree)
     return at, outcome
+
+
+@kernel(**_COLD)
+def _before(batch, data, end, i, count, time):
+    """Return the first of a batch's messages from `i` on that is not before a time; their number if all are."""
+    while i < count:
+        offset = batch.messages[i] & OFFSET
+        if offset + _TIME_END <= end and load_be48(data, offset + _TIME) >= time:
+            return i
+        i += _1
+    return i
 
 
 @kernel(inner=True)
@@ -181,7 +190,6 @@ def _observe(feed, out, flags, data, at, what, entry, number):
         mpid = _ends(book.words, book.index, out.rows, out.lives, data, at, what, entry, number)
     if flags & WANTS_GRID != _0 and what == ADD:
         out.state[TOP] = max(out.state[TOP], load_be16(data, at + _1))
-    levels = book.tally[books.LEVELS]
 
     side, old_key, new_key, was_best, pushed = apply(feed, data, at, what, entry)
 
@@ -190,21 +198,19 @@ def _observe(feed, out, flags, data, at, what, entry, number):
         node = order_indices.node_at(book.index, order_indices.entry_of(book.index, reference), reference)
         lives.came(out.lives, data, at, what, node, mpid, number)
     if flags & WANTS_BBO != _0:
-        if pushed != _0 and pushed - _1 >> _1 != side >> _1:
-            _touch(book, out.rows, out.touch, data, at, pushed - _1 >> _1, number)
-        if was_best or new_key <= book.tree.sides[price_tree.side_at(side) + price_tree.BEST_KEY] or pushed != _0:
-            _touch(book, out.rows, out.touch, data, at, side >> _1, number)
-    if flags & WANTS_DEPTH != _0 and (old_key != NEVER or new_key != NEVER):
-        anew = what == REPLACE or levels != book.tally[books.LEVELS] or pushed != _0
-        changed = ladder.update(book, out.ladder, out.state[LEVELS], side, min(old_key, new_key), anew)
-        if pushed != _0:
-            other = ladder.fill(book, out.ladder, out.state[LEVELS], pushed - _1, pushed - _1, _0)
-            if pushed - _1 >> _1 == side >> _1:
-                changed = changed or other
-            elif other:
-                _depth(out.rows, out.ladder, out.state[LEVELS], data, at, pushed - _1 >> _1, number)
-        if changed:
-            _depth(out.rows, out.ladder, out.state[LEVELS], data, at, side >> _1, number)
+        best = book.tree.sides[price_tree.side_at(side) + price_tree.BEST_KEY]
+        if np.uint64(was_best) | np.uint64(new_key <= best) | pushed != _0:
+            ns = load_be48(data, at + _TIME)
+            if pushed != _0 and pushed - _1 >> _1 != side >> _1:
+                _touch_of_pushed(book, out.rows, out.touch, ns, pushed - _1 >> _1, number)
+            _touch(book, out.rows, out.touch, ns, side >> _1, number)
+    if flags & (WANTS_DEPTH | WANTS_GRID) != _0 and min(old_key, new_key) != NEVER:
+        if flags & WANTS_DEPTH != _0:
+            ns = load_be48(data, at + _TIME)
+            _depth(book, out, side, old_key, new_key, what == REPLACE, pushed, ns, number)
+        else:
+            _mark(out.ladder, out.state[LEVELS], side)
+            _mark(out.ladder, out.state[LEVELS], pushed - _1 if pushed != _0 else side)
 
 
 @kernel(**_COLD)
@@ -254,7 +260,7 @@ def _begin_row(rows, table, number, ns, locate):
 
 
 @kernel(inner=True)
-def _touch(book, rows, touch, data, at, locate, number):
+def _touch(book, rows, touch, ns, locate, number):
     """Write an instrument's best bid and offer if they are not what was last written."""
     sides = book.tree.sides
     record = price_tree.side_at(locate << _1)
@@ -267,7 +273,7 @@ def _touch(book, rows, touch, data, at, locate, number):
     if touch[last] == bid and touch[last + _1] == bids and touch[last + _2] == ask and touch[last + _3] == asks:
         return
     touch[last], touch[last + _1], touch[last + _2], touch[last + _3] = bid, bids, ask, asks
-    row, column = _begin_row(rows, BBO, number, load_be48(data, at + _TIME), locate)
+    row, column = _begin_row(rows, BBO, number, ns, locate)
     store_le32(rows.memory, rows.at[column] + (row << _2), bid)
     store_le64(rows.memory, rows.at[column + _1] + (row << _3), bids)
     store_le32(rows.memory, rows.at[column + _2] + (row << _2), ask)
@@ -277,9 +283,48 @@ def _touch(book, rows, touch, data, at, locate, number):
 
 
 @kernel(inner=True)
-def _depth(rows, ladders, levels, data, at, locate, number):
-    row, column = _begin_row(rows, DEPTH, number, load_be48(data, at + _TIME), locate)
-    ladder.write(rows, ladders, levels, locate << _1, row, column)
+def _depth(book, out, side, old_key, new_key, replaced, pushed, ns, number):
+    """Bring the ladders up to date after a message, and write a row for each instrument of which that changed any."""
+    levels, ladders = out.state[LEVELS], out.ladder
+    if pushed != _0 or (replaced and old_key == new_key):
+        _depth_anew(book, out.rows, ladders, levels, side, pushed, ns, number)
+        return
+    changed = ladder.update(book, ladders, levels, side, min(old_key, old_key if replaced else new_key))
+    if replaced:
+        other = _second(book, ladders, levels, side, new_key)
+        changed = changed or other
+    if changed:
+        depth.write_row(out.rows, ladders, levels, side >> _1, ns, number)
+
+
+@kernel(**_COLD)
+def _second(book, ladders, levels, side, key):
+    return ladder.update(book, ladders, levels, side, key)
+
+
+@kernel(**_COLD)
+def _depth_anew(book, rows, ladders, levels, side, pushed, ns, number):
+    """The same where several levels may have changed: at two sides, or ended and made anew at one price."""
+    changed = ladder.fill(book, ladders, levels, side)
+    if pushed != _0:
+        other = ladder.fill(book, ladders, levels, pushed - _1)
+        if pushed - _1 >> _1 == side >> _1:
+            changed = changed or other
+        elif other:
+            depth.write_row(rows, ladders, levels, pushed - _1 >> _1, ns, number)
+    if changed:
+        depth.write_row(rows, ladders, levels, side >> _1, ns, number)
+
+
+@kernel(inner=True)
+def _mark(ladders, levels, side):
+    """Mark a side's ladder as stale."""
+    ladders[ladder.ladder_at(side, levels) + _3 * levels] = _1
+
+
+@kernel(**_COLD)
+def _touch_of_pushed(book, rows, touch, ns, locate, number):
+    _touch(book, rows, touch, ns, locate, number)
 
 
 @kernel(**_COLD)
@@ -331,41 +376,6 @@ def _trade(rows, data, at, locate, letter, price, shares, match, reference, prin
     store_u8(memory, starts[column + np.uint64(6)] + row, printable)
     store_u8(memory, starts[column + np.uint64(7)] + row, cross)
     store_u8(memory, starts[column + _8] + row, _0)
-
-
-@kernel
-def snapshot(book, rows, state, ladders, ns, number):
-    """Write the best levels of every instrument that has an order, from where the last call stopped.
-
-    Parameters
-    ----------
-    book : Book
-    rows : Rows
-    state : ndarray of uint64
-        ``state[CURSOR]`` is the next locate; 0 again when all are done.
-    ladders : ndarray of uint64, shape (6 * levels,)
-        Scratch.
-    ns, number : uint64
-        The time of the grid, and the number of the next message.
-
-    Returns
-    -------
-    bool
-        Whether all are done; if not, empty the table and call again.
-    """
-    levels = state[LEVELS]
-    while state[CURSOR] <= state[TOP]:
-        if rows.counts[DEPTH] >= rows.limits[DEPTH]:
-            return False
-        locate = state[CURSOR]
-        for side in range(_2):
-            ladder.fill(book, ladders, levels, np.uint64(side), (locate << _1) | np.uint64(side), _0)
-        if ladders[_0] != _0 or ladders[_3 * levels] != _0:
-            row, column = _begin_row(rows, DEPTH, number, ns, locate)
-            ladder.write(rows, ladders, levels, _0, row, column)
-        state[CURSOR] += _1
-    state[CURSOR] = _0
-    return True
 
 
 @kernel

@@ -8,7 +8,7 @@ from photonlab.kernels import order_index, pool
 from photonlab.kernels.itch import BY_TYPE
 from photonlab.systems import batch
 from photonlab.systems.sifted import SiftedReplayer
-from photonlab.systems.tables import columns, messages, record
+from photonlab.systems.tables import columns, depth, messages, record
 from photonlab.systems.tables.conveyor import Conveyor
 
 _DAY = 2 * 86_400 * 10**9  # a time stamp behind the next midnight is none
@@ -85,7 +85,6 @@ class Recorder(SiftedReplayer):
         )
         if wanted.every:
             self._out.state[record.GRID] = 0
-            self._ladders = np.zeros(6 * wanted.depth, np.uint64)
         self.conveyor = None
 
     def start(self, converter, sink, observer=None):
@@ -128,7 +127,7 @@ class Recorder(SiftedReplayer):
                 self.conveyor.pass_on()
             else:
                 self._snapshot(data)
-            at, outcome = record.record(self.loop_feed, out, data, begin, end)
+            at, outcome = record.record(self.loop_feed, out, data, np.uint64(at), end)
         return at, outcome
 
     def _snapshot(self, data):
@@ -145,7 +144,8 @@ class Recorder(SiftedReplayer):
         if len(self.numbers):
             number = int(self.numbers[number])
         number = np.uint64(max(number, 1) - 1)
-        while not record.snapshot(book, rows, state, self._ladders, np.uint64(point), number):
+        levels, cursor = state[record.LEVELS], state[record.CURSOR : record.TOP + np.uint64(1)]
+        while not depth.snapshot(book, rows, self._out.ladder, levels, cursor, np.uint64(point), number):
             self.conveyor.pass_on()
         state[record.GRID] = point + every if point < _DAY else record.NO_GRID
 
