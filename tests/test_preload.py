@@ -1,10 +1,12 @@
 """TCP moved onto AF_UNIX by a preloaded library: programs that know nothing of it do what they do without it."""
 
 import os
+import pickle
 import platform
 import socket
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -83,6 +85,17 @@ def test_the_engine_and_its_exchange_are_moved_and_every_order_is_right():
         with pytest.raises(UserError, match="the engine's process ended with status -9"):
             one.run(kinds.KINDS["TCP spinning"], 20)
     assert one.process.returncode == -9
+
+
+@pytest.mark.skipif(len(system.allowed_cpus()) < 2, reason="two CPUs")
+def test_a_run_ends_when_nobody_waits_for_it_any_more():
+    with apart.Apart(100_000, ENVIRONMENTS["preloaded"]) as one:
+        one.wait()
+        job = (kinds.KINDS["TCP spinning"], 90_000, {"per_second": 100, "seconds": 600.0})
+        one.process.stdin.write(pickle.dumps(job))
+        time.sleep(0.2)
+        one.process.stdin.close()
+        assert one.process.wait(5) == 0
 
 
 def test_a_process_that_cannot_start_says_why():

@@ -13,6 +13,7 @@ import pickle
 import select
 import subprocess
 import sys
+import threading
 import time
 
 from photonlab.errors import UserError
@@ -111,9 +112,18 @@ class Apart:
         return UserError(f"the engine's process {runs.fate(self.process)}")
 
 
+def _end_with(pipe):
+    """End this process when the other end of a pipe is closed, whatever it is doing; its exchange ends with it."""
+    watch = select.poll()
+    watch.register(pipe, 0)  # nothing but its end
+    watch.poll()
+    os._exit(0)
+
+
 def main(arguments):
     """Do jobs until the input ends."""
     most, jobs, answers = int(arguments[0]), sys.stdin.buffer, sys.stdout.buffer
+    threading.Thread(target=_end_with, args=(jobs,), daemon=True).start()
 
     def answer(found):
         data = pickle.dumps(found)
