@@ -61,6 +61,7 @@ def test_packets_come_as_they_were_sent(pair, singly):
     assert granted.losses
     out, box = udp.make_box(64, 100), udp.make_box(32, 100, notes=True)
     out.data[: 40 * 10], out.state[udp.SINGLY] = np.arange(400) % 251, singly
+    box.state[udp.SINGLY] = singly
     sent = send_all(out, of(sending), np.uint64(40), np.uint64(0), np.uint64(10), np.uint64(10))
     assert sent == (40, 0)
     received = b""

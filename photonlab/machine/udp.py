@@ -13,6 +13,7 @@ lost since it was opened, for want of room in its buffer (`lost`). Linux only: o
 """
 
 import platform
+import struct
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from photonlab.machine.memory import huge_array
 _recvmmsg = types.ExternalFunction(
     "recvmmsg", types.int32(types.int32, types.uint64, types.uint32, types.int32, types.uint64)
 )
+_recvmsg = types.ExternalFunction("recvmsg", types.int64(types.int32, types.uint64, types.int32))
 _sendmmsg = types.ExternalFunction("sendmmsg", types.int32(types.int32, types.uint64, types.uint32, types.int32))
 _sendmsg = types.ExternalFunction("sendmsg", types.int64(types.int32, types.uint64, types.int32))
 _poll = types.ExternalFunction("poll", types.int32(types.uint64, types.uint64, types.int32))
@@ -50,6 +52,7 @@ HEADERS, ROOM, PACKET, CONTROL_BYTES, NAME_BYTES, USED, DATA, INTERRUPTED, REFUS
 )
 
 _SOCKET_LEVEL, _STAMP, _LOST = np.uint64(1), np.uint64(35), np.uint64(40)  # SOL_SOCKET, SO_TIMESTAMPNS, SO_RXQ_OVFL
+_MEMORY = 55  # SO_MEMINFO: nine 32-bit words, the last of them the packets lost
 NO_STAMP = _0
 
 
@@ -130,8 +133,28 @@ def share(box, other) -> Box:
 
 
 @kernel(inner=True)
-def receive(box, fd, most, how):
+def _receive_each(box, fd, most, how):
+    """Do as `receive` does by a call for each packet, which every system has."""
+    state, done = box.state, _0
+    while done < most:
+        at = done * _HEADER_WORDS
+        box.headers[at + _CONTROL_SIZE] = state[CONTROL_BYTES]
+        box.headers[at + _NAME_SIZE] = state[NAME_BYTES]
+        flags = NOW if done != _0 else how & NOW  # the socket waits by itself, for the first one
+        found = _recvmsg(types.int32(fd), state[HEADERS] + done * np.uint64(64), types.int32(flags))
+        if found < types.int64(0):
+            why = errno()  # behind the first packet: the next call meets it again
+            return done, _0 if done != _0 else _serious(state, why)
+        box.headers[at + _BYTES] = np.uint64(found)
+        done += _1
+    return done, _0
+
+
+@kernel(inner=True)
+def _receive_many(box, fd, most, how):
     """Receive packets, at most `most`, into a box.
+
+    A system that refuses recvmmsg (ENOSYS: a sandbox may) gets a call for each packet from then on: `SINGLY` is set.
 
     Parameters
     ----------
@@ -152,18 +175,27 @@ def receive(box, fd, most, how):
         only reported that an earlier packet of this socket's was refused: those two are counted.
     """
     state = box.state
+    most = min(most, state[ROOM])
+    if state[SINGLY] != _0:
+        return _receive_each(box, fd, most, how)
     used = min(state[USED], state[ROOM])  # the kernel has overwritten the lengths of these
     for i in range(used):
         at = np.uint64(i) * _HEADER_WORDS
         box.headers[at + _CONTROL_SIZE] = state[CONTROL_BYTES]
         box.headers[at + _NAME_SIZE] = state[NAME_BYTES]
-    found = _recvmmsg(types.int32(fd), state[HEADERS], types.uint32(min(most, state[ROOM])), types.int32(how), _0)
+    found = _recvmmsg(types.int32(fd), state[HEADERS], types.uint32(most), types.int32(how), _0)
     if found >= types.int32(0):
         state[USED] = np.uint64(found)
         return np.uint64(found), _0
     why = errno()
     state[USED] = _0
+    if why == _NO_CALL:
+        state[SINGLY] = _1
+        return _receive_each(box, fd, most, how)
     return _0, _serious(state, why)
+
+
+receive = _receive_many if available() else _receive_each
 
 
 @kernel(inner=True)
@@ -289,6 +321,17 @@ def wait(fds, address, milliseconds):
     """
     found = _poll(address, np.uint64(fds.size), types.int32(milliseconds))
     return np.uint64(found) if found > types.int32(0) else _0
+
+
+def lost(one) -> int | None:
+    """Return how many packets a socket has had no room for up to now; None if the system does not say (SO_MEMINFO).
+
+    Unlike `notes`, which speak with the next packet that finds room, this is exact at any time.
+    """
+    try:
+        return struct.unpack_from("I", one.getsockopt(int(_SOCKET_LEVEL), _MEMORY, 36), 32)[0]
+    except (OSError, struct.error):
+        return None
 
 
 def to_wait_for(*sockets) -> np.ndarray:

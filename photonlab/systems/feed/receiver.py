@@ -1,6 +1,8 @@
 """The receiver: sockets of one line or two, the loop of `receiving` in a thread of its own, and what it counted."""
 
+import contextlib
 import os
+import socket
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from photonlab.systems.feed.simulator import LINE_A
 from photonlab.systems.feed.worker import Closed, Worker
 
 MODES = {"spin": receiving.SPIN, "poll": receiving.POLL, "block": receiving.BLOCK}
+_SPANS = 1 << 14
 _WAIT = 0.02  # seconds for which a call that waits may wait: the stop flag is seen then
 
 
@@ -62,6 +65,10 @@ class Receiver(Closed):
         To be pinned to.
     hold : float
         Seconds from one call that brought packets to the next at least: to see what becomes of a slow reader.
+    whole : bool
+        Whether to read the clock around all packets of a call (`spans`) instead of around each.
+    singly : bool
+        Whether to make a call for each packet, as where the system refuses recvmmsg.
 
     Attributes
     ----------
@@ -77,6 +84,7 @@ class Receiver(Closed):
     def __init__(
         self, into, lines=(LINE_A,), *, mode="spin", batch=256, server=None, patience=0.5, again=0.01, first=1,
         session=None, buffer=8 << 20, busy_poll=0, stamps=False, window=1 << 14, cpu=None, hold=0.0,
+        whole=False, singly=False,
     ):  # fmt: skip
         if mode not in MODES:
             raise UserError(f"a receiver waits by {', '.join(MODES)}, not {mode!r}")
@@ -100,7 +108,8 @@ class Receiver(Closed):
         except BaseException:
             self._close_sockets()
             raise
-        self._work.state[receiving.HOLD] = int(hold * clock.calibrate().hz)
+        self._work.state[receiving.HOLD], self._work.state[receiving.WHOLE] = int(hold * clock.calibrate().hz), whole
+        self._work.box.state[udp.SINGLY] = singly
         self._worker = Worker("receiver", self._run, cpu)
         self._work.control[receiving.STOP] = 1
         receiving.receive_until(self._work, into)  # compiled now
@@ -119,7 +128,8 @@ class Receiver(Closed):
             first=first, session=session and moldudp64.session_words(session), window=window
         )
         return receiving.Receiving(
-            state, np.zeros(16, np.uint64), polled, np.zeros(1025, np.uint64), np.zeros(2, np.uint64),
+            state, np.zeros(16, np.uint64), polled, np.zeros(1025, np.uint64), np.zeros(2 * _SPANS, np.uint64),
+            np.zeros(2, np.uint64),
             udp.make_box(256, 2048, notes=True), udp.make_box(1, 64), arbiter,
         )  # fmt: skip
 
@@ -155,6 +165,27 @@ class Receiver(Closed):
         return Received(
             counters, arbitration.counters(arbiter), arbitration.gaps(arbiter), self._work.batches.copy(), ended, silent
         )
+
+    @property
+    def spans(self) -> np.ndarray:
+        """Messages and ticks of each call that brought packets, shape (calls, 2), where it counts by the whole."""
+        return self._work.spans[: 2 * int(self._work.state[receiving.SPANS])].reshape(-1, 2)
+
+    def leave(self) -> tuple[int, int | None]:
+        """Empty the sockets when it has ended.
+
+        Returns
+        -------
+        tuple of (int, int or None)
+            Packets that were still there, and packets that the sockets had no room for in all, as the system counts.
+        """
+        left, lost = 0, [udp.lost(one) for one in self._sockets[: len(self.granted)]]
+        for one in self._sockets[: len(self.granted)]:
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    one.recv(2048, socket.MSG_DONTWAIT)
+                    left += 1
+        return left, None if None in lost else sum(lost)
 
     def close(self):
         """Stop, and close the sockets.

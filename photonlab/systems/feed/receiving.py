@@ -56,6 +56,9 @@ FDS = np.uint64(40)
 HOLD = np.uint64(48)
 """Ticks from one call that brought packets to the next at least: a reader made slow on purpose."""
 
+WHOLE, SPANS = np.uint64(49), np.uint64(50)
+"""Whether a reading of the clock stands around all packets of a call, none around each; calls that were so noted."""
+
 STATE_WORDS = 64
 
 
@@ -69,6 +72,8 @@ class Receiving(NamedTuple):
         Structs pollfd.
     batches : ndarray of uint64, shape (1025,)
         Calls by the number of packets that they brought.
+    spans : ndarray of uint64, shape (2 * room,)
+        With `WHOLE`: messages of a call, and ticks from the look at its first packet to the last publication.
     stamped : ndarray of uint64, shape (2,)
         The system's stamp of the last packet that had one, in ns, and how many had.
     box, asking : Box
@@ -79,6 +84,7 @@ class Receiving(NamedTuple):
     control: np.ndarray
     polled: np.ndarray
     batches: np.ndarray
+    spans: np.ndarray
     stamped: np.ndarray
     box: Box
     asking: Box
@@ -108,7 +114,10 @@ def receive_until(receiving, ring):
                 continue
             found += count
             state[LAST_PACKET] = now
-            _take(receiving, ring, line, count, now)
+            if state[WHOLE] != _0:
+                _take_whole(receiving, ring, line, count, now)
+            else:
+                _take(receiving, ring, line, count, now)
             while clock.elapsed(now, clock.ticks()) < state[HOLD]:
                 pause()
         if complete(arbiter) and _up_to(receiving, ring, arbiter.state[EXPECTED]):
@@ -130,7 +139,7 @@ def _take(receiving, ring, line, count, now):
     state, box, arbiter = receiving.state, receiving.box, receiving.arbiter
     for i in range(count):
         number = np.uint64(i)
-        begin = clock.ticks_begin()
+        begin = clock.ticks_begin() if state[WHOLE] == _0 else now
         size = udp.size(box, number)
         state[PACKETS] += _1
         state[BYTES] += size
@@ -152,11 +161,24 @@ def _take(receiving, ring, line, count, now):
 
 
 @kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _take_whole(receiving, ring, line, count, now):
+    """Take in the packets of one call between two readings of the clock, for one that cannot resolve a packet."""
+    state, spans = receiving.state, receiving.spans
+    before, begin = state[EVENTS], clock.ticks_begin()
+    _take(receiving, ring, line, count, now)
+    taken = clock.elapsed(begin, clock.ticks_end())
+    at = state[SPANS] * np.uint64(2)
+    if at + _1 < np.uint64(spans.size):
+        spans[at], spans[at + _1] = state[EVENTS] - before, taken
+        state[SPANS] += _1
+
+
+@kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _drain(receiving, ring, now, number):
     """Publish what was held back and is next now."""
     arbiter = receiving.arbiter
     while ready(arbiter):
-        begin = clock.ticks_begin()
+        begin = clock.ticks_begin() if receiving.state[WHOLE] == _0 else now
         fresh, start, _ = take_held(arbiter)
         if fresh != _0:
             _publish(
@@ -187,7 +209,7 @@ def _publish(receiving, ring, data, at, count, sequence, received, begin, place)
             slot = rings.slot(ring, head) << _3
             if fits:
                 events.write_message(ring.words, slot, data, at, length)
-                now = clock.ticks_end()
+                now = clock.ticks_end() if state[WHOLE] == _0 else begin
                 events.write_head(ring.words, slot, received, clock.elapsed(begin, now), place, length, sequence)
                 begin = now
             else:  # it changes no book, but its number is taken
