@@ -191,6 +191,9 @@ def test_what_cannot_be_is_refused(day, lines):
         (lambda: receiver.Receiver(ring, lines, batch=300), "1 to 256 packets a call"),
         (lambda: simulator.Simulator(day, lines, rate=1, speed=1), "not both"),
         (lambda: simulator.Simulator(day, lines, rate=0), "rate is a whole number from 1"),
+        (lambda: simulator.Simulator(day, lines, packet_rate=0), "packets a second is a whole number from 1"),
+        (lambda: simulator.Simulator(day, lines, packet_rate=1, rate=1), "not both"),
+        (lambda: simulator.Simulator(day, lines, packet_rate=1, most=28), "packets of at most 27 messages"),
         (lambda: simulator.Simulator(day, lines, planted=(Faults(2),)), "from 0 to 1, not 2"),
         (lambda: resend.ResendServer(day, "DAY1", "239.1.1.1"), "not to a group"),
     ):

@@ -1,5 +1,6 @@
 """photonlab feed: three processes of their own that find each other, and end with a summary when they are told to."""
 
+import json
 import os
 import signal
 import subprocess
@@ -88,3 +89,27 @@ def test_ctrl_c_ends_the_process_at_once_and_nothing_said_is_lost(tmp_path, argu
     assert process.returncode == 130
     assert said.endswith("photonlab: interrupted\n")
     assert {"sim": "messages in", "serve": "requests 0", "receive": "messages 0, packets 0"}[arguments[0]] in said
+
+
+def test_a_synthetic_day_is_sent_and_served_by_one_process_and_gaps_are_those_planted(tmp_path):
+    planted, gaps = tmp_path / "planted.json", tmp_path / "gaps.json"
+    receive = ("receive", "--port", PORT, "--mode", "poll", "--patience", 0.005)
+    sim = ("sim", "--synth", "small", "--messages", 4000, "--seed", 3, "--port", PORT, "--packets-per-second", 8000)
+    for server in (False, True):
+        asking, serving = (
+            (("--server", f"127.0.0.1:{PORT + 2}", "--patience", 10), ("--serve", PORT + 2)) if server else ((), ())
+        )
+        receiving = start(*receive, *asking, "--gaps", gaps)
+        assert "receiving " in first_line(receiving)
+        sending = start(*sim, *serving, "--lose", 0.03, "--planted", planted)
+        sent, _ = sending.communicate(timeout=30)
+        received, _ = receiving.communicate(timeout=30)
+        assert sending.returncode == receiving.returncode == 0, (sent, received)
+        lost = json.loads(planted.read_text())["lost_on_every_line"]
+        assert len(lost) > 50
+        found = [[first, count] for first, count, _ in json.loads(gaps.read_text())["gaps"]]
+        assert found == ([] if server else lost)
+        assert ("answers " in sent) == server
+    neither = start("sim", "--port", PORT)
+    assert "give either a FILE or --synth PRESET" in neither.communicate(timeout=30)[0]
+    assert neither.returncode == 2

@@ -1,6 +1,7 @@
 """photonlab feed receive: a feed kept as books, with a line each second on how late it was."""
 
 import contextlib
+import json
 import time
 
 from photonlab.commands.feed_options import LOOK, add_lines, host_and_port, lines_of
@@ -24,6 +25,7 @@ def add(parts):
     receive.add_argument("--buffer", type=count, default=8 << 20, metavar="BYTES", help="receive buffer to ask for")
     receive.add_argument("--symbols", type=symbols, help="keep the books of these only")
     receive.add_argument("--silence", type=float, default=10.0, metavar="S", help="end after S silent seconds (10)")
+    receive.add_argument("--gaps", metavar="PATH", help="write as JSON which messages are missing, and why")
     receive.set_defaults(run=_receive)
 
 
@@ -53,6 +55,15 @@ def _receive(options):
             receiving.close()
             consuming.close()
             _say_received(receiving.received(), consuming)
+            if options.gaps:
+                _write_gaps(options.gaps, consuming)
+
+
+def _write_gaps(path, consuming):
+    counters = consuming.counters
+    found = {"messages": counters["messages"], "gaps": consuming.gaps, "gaps_counted": counters["gaps"]}
+    with open(path, "w") as file:
+        json.dump(found, file)
 
 
 def _watch(receiving, consuming, lines, silence):

@@ -17,18 +17,18 @@ from photonlab.machine.memory import huge_array
 
 _0, _1 = np.uint64(0), np.uint64(1)
 MAGIC = 0x70686F746F6E7331  # "photons1"
-MARK, MODE, START, ORIGIN, SPEED, HZ = (np.uint64(i) for i in range(6))
+MARK, MODE, START, ORIGIN, SPEED, HZ, TOGETHER = (np.uint64(i) for i in range(7))
 """Words: what it is; mode; ticks of the start, 0 before it; time stamp of the first message in ns; times as fast as the
-file's clock, or messages a second; ticks a second."""
+file's clock, or messages or packets a second; ticks a second; messages of a packet, where packets are counted."""
 
 WORDS = mmap.PAGESIZE // 8
-FLAT_OUT, FILE_CLOCK, FIXED_RATE = (np.uint64(i) for i in range(3))
+FLAT_OUT, FILE_CLOCK, FIXED_RATE, FIXED_PACKETS = (np.uint64(i) for i in range(4))
 _BILLION = np.uint64(1_000_000_000)
 NEVER = _0
 """When a message is due of a feed that is sent flat out, or has not started."""
 
 
-def make_schedule(*, speed=None, rate=None, path=None) -> np.ndarray:
+def make_schedule(*, speed=None, rate=None, packets=None, most=1, path=None) -> np.ndarray:
     """Return a schedule that has not started.
 
     Parameters
@@ -36,19 +36,24 @@ def make_schedule(*, speed=None, rate=None, path=None) -> np.ndarray:
     speed : int, optional
         Times as fast as the file's own clock.
     rate : int, optional
-        Messages a second. Without either, nothing is due: the feed is sent flat out.
+        Messages a second.
+    packets, most : int, optional
+        Packets a second, and how many messages each has. Without any of the three, nothing is due: the feed is sent
+        flat out.
     path : path-like, optional
         A file to keep it in, for other processes; by default memory.
 
     Raises
     ------
     UserError
-        Speed or rate below 1, or both; the file cannot be written.
+        A pace below 1, or two of them; the file cannot be written.
     """
-    if speed is not None and rate is not None:
-        raise UserError("a feed runs by the file's clock or at a fixed rate, not both")
-    for name, number in (("speed", speed), ("rate", rate)):
-        if number is not None and not 1 <= number <= 10**9:
+    paces = {"speed": speed, "rate": rate, "packets a second": packets}
+    given = [(name, number) for name, number in paces.items() if number is not None]
+    if len(given) > 1:
+        raise UserError("a feed runs by the file's clock or at a fixed rate, of messages or of packets, not both")
+    for name, number in given:
+        if not 1 <= number <= 10**9:
             raise UserError(f"{name} is a whole number from 1 to 1,000,000,000, not {number}")
     if path is None:
         words = huge_array(WORDS, np.uint64, populate=True)
@@ -56,8 +61,9 @@ def make_schedule(*, speed=None, rate=None, path=None) -> np.ndarray:
         words = open_schedule(path)
     clock.name()  # which clock the kernels of this process read is settled before one does
     words[:] = 0
-    words[MODE] = FILE_CLOCK if speed is not None else FIXED_RATE if rate is not None else FLAT_OUT
-    words[SPEED], words[HZ] = speed or rate or 1, clock.calibrate().hz
+    modes = {"speed": FILE_CLOCK, "rate": FIXED_RATE, "packets a second": FIXED_PACKETS}
+    words[MODE], words[SPEED] = (modes[given[0][0]], given[0][1]) if given else (FLAT_OUT, 1)
+    words[HZ], words[TOGETHER] = clock.calibrate().hz, most
     words[MARK] = MAGIC
     return words
 
@@ -105,5 +111,7 @@ def due(schedule, sequence, stamp):
         return NEVER
     if schedule[MODE] == FIXED_RATE:
         return start + (sequence - _1) * schedule[HZ] // schedule[SPEED]
+    if schedule[MODE] == FIXED_PACKETS:
+        return start + (sequence - _1) // schedule[TOGETHER] * schedule[HZ] // schedule[SPEED]
     origin = schedule[ORIGIN]
     return start + ticks_of(max(stamp, origin) - origin, schedule[HZ]) // schedule[SPEED]

@@ -51,11 +51,14 @@ class Line(NamedTuple):
     faults : ndarray of uint64, shape (4,)
     words : ndarray of uint64, shape (16,)
         See the constants of this module.
+    lost : ndarray of uint64, shape (2 * room,)
+        First number and messages of each packet that was lost on purpose, as long as there is room.
     """
 
     box: Box
     faults: np.ndarray
     words: np.ndarray
+    lost: np.ndarray
 
 
 class Sending(NamedTuple):
@@ -64,8 +67,8 @@ class Sending(NamedTuple):
     Attributes
     ----------
     state, control, schedule : ndarray of uint64
-    sizes, counts, dues : ndarray of uint64, shape (128,)
-        Of packets by their number's low bits: bytes, messages, when due.
+    sizes, firsts, counts, dues : ndarray of uint64, shape (128,)
+        Of packets by their number's low bits: bytes, number of the first message, messages, when due.
     errors : Histogram
         How late packets were, from when they were due to when the call that sent them returned, in units of 64 ns.
     """
@@ -74,6 +77,7 @@ class Sending(NamedTuple):
     control: np.ndarray
     schedule: np.ndarray
     sizes: np.ndarray
+    firsts: np.ndarray
     counts: np.ndarray
     dues: np.ndarray
     errors: Histogram
@@ -120,7 +124,8 @@ def send_until(first, second, sending, data, begin, end):
             messages, begin, stop = pack(
                 data, begin, stop, messages, first.box.data, at, state[ROOM], state[HIGH], state[LOW], state[SEQUENCE]
             )
-            sizes[slot], sending.counts[slot], sending.dues[slot] = stop - at, messages, due
+            sizes[slot], sending.dues[slot] = stop - at, due
+            sending.firsts[slot], sending.counts[slot] = state[SEQUENCE], messages
             state[SEQUENCE] += messages
             state[PACKETS] += _1
             count += _1
@@ -179,6 +184,9 @@ def _send_line(line, sending, packet, behind):
         at, size, what = slot * _PACKET, sending.sizes[slot], fate(line.faults, packet)
         packet += _1
         if what == LOST:
+            listed = words[LOST_PACKETS] << _1
+            if listed < np.uint64(line.lost.size):
+                line.lost[listed], line.lost[listed + _1] = sending.firsts[slot], sending.counts[slot]
             words[LOST_PACKETS] += _1
             words[LOST_MESSAGES] += sending.counts[slot]
             continue
@@ -269,16 +277,16 @@ def make_sending(schedule, *, session, most, room, together, quiet, lines):
     state[SEQUENCE], state[MOST], state[ROOM], state[TOGETHER], state[QUIET], state[LINES] = (
         1, most, room, together, quiet, lines,
     )  # fmt: skip
-    slots = [np.zeros(_SLOTS, np.uint64) for _ in range(3)]
+    slots = [np.zeros(_SLOTS, np.uint64) for _ in range(4)]
     return Sending(state, np.zeros(16, np.uint64), schedule, *slots, histogram.empty(1 << 16))
 
 
-def make_line(fd, faults, shared=None, segments=udp_segments.MOST) -> Line:
-    """Return a line by a socket; the second one shares the packets of the first."""
+def make_line(fd, faults, shared=None, segments=udp_segments.MOST, room=1) -> Line:
+    """Return a line by a socket, with room to list lost packets; the second one shares the packets of the first."""
     if shared is None:
         box = udp.make_box(_SLOTS + 4, PACKET)
     else:
         box = udp.share(udp.make_box(_SLOTS + 4, 1), shared.box)
     words = np.zeros(LINE_WORDS, np.uint64)
     words[FD], words[SEGMENTS] = fd, segments
-    return Line(udp_segments.prepare(box), faults, words)
+    return Line(udp_segments.prepare(box), faults, words, np.zeros(2 * room, np.uint64))

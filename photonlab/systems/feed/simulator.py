@@ -16,6 +16,7 @@ from photonlab.machine.jit import kernel
 from photonlab.machine.memory import as_bytes_array
 from photonlab.systems.feed import faults, schedule, sending
 from photonlab.systems.feed.faults import Faults
+from photonlab.systems.feed.planted import ROOM
 from photonlab.systems.feed.worker import Closed, Worker
 from photonlab.systems.inputs import Input
 
@@ -27,6 +28,7 @@ SESSION = "PHOTONLAB"
 _ENDS = 5  # end-of-session packets, some time apart: they may be lost as others are
 _BETWEEN_ENDS = 0.01
 _LONGEST = 1452  # bytes of a packet that an Ethernet frame takes
+_ALWAYS_FIT = (_LONGEST - moldudp64.HEADER) // (moldudp64.PREFIX + 50)  # messages of ITCH, however long
 
 
 class Endpoint(NamedTuple):
@@ -73,8 +75,8 @@ class Simulator(Closed):
         Framed as NASDAQ's files are, whole messages from the first byte on (`load`).
     lines : sequence of Endpoint
         One or two.
-    speed, rate : int, optional
-        See `schedule.make_schedule`; without either, flat out.
+    speed, rate, packet_rate : int, optional
+        Times as fast as the file's clock; messages a second; packets a second. Without any, flat out.
     most : int
         Messages of a packet at most; 1 for one message a packet.
     planted : sequence of Faults
@@ -99,7 +101,7 @@ class Simulator(Closed):
     """
 
     def __init__(
-        self, data, lines=(LINE_A,), *, speed=None, rate=None, most=1, planted=(), seed=1,
+        self, data, lines=(LINE_A,), *, speed=None, rate=None, packet_rate=None, most=1, planted=(), seed=1,
         session=SESSION, together=50_000, schedule_path=None, cpu=None, heartbeat=1.0,
         segments=udp_segments.MOST,
     ):  # fmt: skip
@@ -107,13 +109,19 @@ class Simulator(Closed):
             raise UserError(f"a feed has one line or two, not {len(lines)}")
         if not 1 <= most <= moldudp64.MOST:
             raise UserError(f"a packet takes 1 to {moldudp64.MOST:,} messages, not {most}")
+        if packet_rate is not None and most > _ALWAYS_FIT:  # else who receives could not tell when a message was due
+            raise UserError(f"packets a second need packets of at most {_ALWAYS_FIT} messages: these always fit")
         if not 1 <= segments <= udp_segments.MOST:
             raise UserError(f"a buffer takes 1 to {udp_segments.MOST} packets, not {segments}")
         self.data = as_bytes_array(data)
         self.session = session
-        self.schedule = schedule.make_schedule(speed=speed, rate=rate, path=schedule_path)
-        planted = (*planted, *[Faults()] * 2)[:2]
-        words = [faults.words_of(one, seed, i) for i, one in enumerate(planted)]
+        self.lines = list(lines)
+        self.schedule = schedule.make_schedule(
+            speed=speed, rate=rate, packets=packet_rate, most=most, path=schedule_path
+        )
+        self.seed, self.planted = seed, (*planted, *[Faults()] * 2)[:2]
+        words = [faults.words_of(one, seed, i) for i, one in enumerate(self.planted)]
+        room = [ROOM if one.lost else 0 for one in self.planted]
         self._sending = sending.make_sending(
             self.schedule, session=moldudp64.session_words(session), most=most, room=_LONGEST, together=together,
             quiet=int(heartbeat * clock.calibrate().hz), lines=len(lines),
@@ -121,8 +129,8 @@ class Simulator(Closed):
         self._sockets = [multicast.sender(*line) for line in lines]
         self._segments = "off" if segments == 1 else udp_segments.why_not(self._sockets[0])
         segments = 1 if self._segments else segments
-        first = sending.make_line(self._sockets[0].fileno(), words[0], None, segments)
-        self._lines = (first, sending.make_line(self._sockets[-1].fileno(), words[1], first, segments))
+        first = sending.make_line(self._sockets[0].fileno(), words[0], None, segments, room[0])
+        self._lines = (first, sending.make_line(self._sockets[-1].fileno(), words[1], first, segments, room[1]))
         self._worker, self._told, self._damaged = Worker("simulator", self._run, cpu), threading.Event(), False
         self._began = self._ended = 0.0
         self.position = 0
@@ -199,6 +207,12 @@ class Simulator(Closed):
         why = self._segments or (os.strerror(refused).lower() if refused else "")
         said = f"one packet a buffer ({why})" if why else f"up to {int(words[0][sending.SEGMENTS])} packets a buffer"
         return said + ", one buffer a call (no sendmmsg here)" * bool(self._lines[0].box.state[udp.SINGLY])
+
+    @property
+    def lost(self) -> list[np.ndarray]:
+        """First number and messages of each packet lost on purpose, line by line, as long as there was room."""
+        lines = self._lines[: len(self.lines)]
+        return [line.lost.reshape(-1, 2)[: int(line.words[sending.LOST_PACKETS])] for line in lines]
 
     def close(self):
         """Stop, and close the sockets.
