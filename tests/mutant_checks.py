@@ -40,6 +40,7 @@ from tests.oracle import tables as tables_oracle
 from tests.oracle import tick_to_trade as trade_oracle
 from tests.oracle.ring import Queue
 from tests.replays import queue_of, rows_of
+from tests.sending_check import check_sending
 
 CAPACITY = {"pages": 1 << 9, "levels": 1 << 9, "tree_nodes": 1 << 10}
 LOCATES = 4
@@ -56,6 +57,7 @@ def check_all(books_first):
         check_pool,
         check_ring,
         check_links,
+        check_sending,
         check_buffers,
         check_index,
         check_tree,

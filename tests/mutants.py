@@ -34,6 +34,8 @@ SIFT, RECORD, LADDER, LIVES, DEPTH = (
     "systems/tables/depth.py",
 )  # fmt: skip
 
+CUT, SENDING = "machine/udp_segments.py", "systems/feed/sending.py"
+
 LINK, TRADE = "systems/transports/link.py", "systems/tick_to_trade/loops.py"
 
 URING = "machine/io_uring.py"
@@ -71,6 +73,15 @@ MUTANTS = {
     "buffers: the ring's tail is forgotten": (URING, " | ((tail + _1) & np.uint64(0xFFFF)) << np.uint64(16)", ""),
     "exchange: an order's last bytes": (TRADE, "    last = size - _8\n", "    last = size - _8 - _1\n"),
     "ring: old head is enough": (RING, "if there < wanted:", "if there == _0:"),
+    # feed
+    "buffer: a longer packet in it": (CUT, "if following > size or", "if"),
+    "buffer: goes on behind a shorter one": (CUT, " and last == size:", ":"),
+    "buffer: longer than a packet may be": (CUT, "following > size or following > room", "following > size"),
+    "line: buffers taken for packets": (SENDING, "        sent += packets\n", "        sent += done\n"),
+    "line: a late packet never comes": (SENDING, "            words[HELD] = _0\n            n += _1\n    _send_all",
+                                        "            words[HELD] = _0\n    _send_all"),
+    "line: what is lost is listed wrongly": (SENDING, "= sending.firsts[slot], sending.counts[slot]",
+                                             "= packet, sending.counts[slot]"),
     # order index
     "index: page kept": (INDEX, "    pool.give(index.page_pool, np.uint64(index.chunks[entry]) >> COUNT_BITS)\n", ""),
     "index: chunk kept": (INDEX, "        pool.give(index.chunk_pool, chunk)\n        index.recent[CHANGES]",
