@@ -14,7 +14,7 @@ RUN  := $(VENV)/bin/python
 STAMP := $(VENV)/.photonlab-$(shell printf '%s' '$(CURDIR)' | cksum | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test test-bounds docs lab lint lock clean distclean
+.PHONY: help setup report reference test test-bounds docs lab lint lock clean distclean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -23,6 +23,9 @@ setup: $(STAMP)  ## make .venv from requirements.lock
 
 report: $(STAMP)  ## run the notebooks and build the page: out/<profile>/report.html
 	$(RUN) -m photonlab report --profile $(PROFILE) $(ARGS)
+
+reference: $(STAMP)  ## keep out/quick as the reference: its rows, machine and charts
+	$(RUN) -m photonlab.lab.publish.reference out/quick
 
 test: $(STAMP)  ## run the tests
 	$(RUN) -m pytest $(PYTEST_ARGS)

@@ -15,6 +15,8 @@ from photonlab.systems import spin
 from photonlab.systems.experiments import copied_stress, ring_stress
 
 PINNED, FREE = "pinned", "not pinned"
+LONG = 10 * SLOTS
+"""As many messages or more: on one CPU a ring's fill would be written, and then read, without any waiting."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def measure_pinning(messages, rounds) -> Across:
     why = ring_turns.refused()
     if why:
         return ring_turns.nothing(why)
-    watch = Stopwatch()
+    watch, messages = Stopwatch(), max(messages, LONG)
     stream = Stream(watch, make_ring(SLOTS), messages, 1)
 
     def work(pinning):
@@ -155,7 +157,8 @@ def stress_sentence(found, why) -> str:
     return (
         f"Of {found.sent:,} messages {found.got:,} arrived, with {found.wrong:,} wrong words and "
         f"{'equal' if found.equal else 'different'} checksums: {harm}. {found.full:,} times the ring had too little "
-        f"room, {found.empty:,} times it was empty, and in {found.wrapped:,} rings the indices ran through 2^64."
+        f"room, {found.empty:,} times it was empty, and in {found.wrapped:,} "
+        f"ring{'' if found.wrapped == 1 else 's'} the indices ran through 2^64."
     )
 
 
