@@ -64,6 +64,25 @@ def test_two_programs_meet_where_the_server_is_not_moved_or_both_are(serving, ca
     assert server.communicate(timeout=10)[0].split() == [family]
 
 
+def test_pythons_own_web_server_is_moved_and_found(tmp_path):
+    (tmp_path / "page.txt").write_text("a page")
+    serve = [sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", "0"]
+    fetch = [sys.executable, "-c", "import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())"]
+    server = subprocess.Popen(
+        serve, cwd=tmp_path, env=ENVIRONMENTS["preloaded"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        port = server.stdout.readline().split(" port ")[1].split()[0]
+        call = [*fetch, f"http://127.0.0.1:{port}/page.txt"]
+        moved = subprocess.run(call, env=ENVIRONMENTS["preloaded"], capture_output=True, text=True, timeout=20)
+        plain = subprocess.run(call, capture_output=True, text=True, timeout=20)
+    finally:
+        server.kill()
+        server.communicate()
+    assert moved.stdout == "a page\n"
+    assert "Connection refused" in plain.stderr  # it went by AF_UNIX: at the port itself nobody listens
+
+
 def test_kernels_call_the_librarys_functions_too():
     """A kernel's symbols are resolved in the whole process, as those of CDLL(None) are; libc's own handle is not."""
     plain, moved = (output_of(asked_by_a_kernel, preloaded=way) for way in (False, True))
