@@ -1,6 +1,6 @@
 """Keeps a run as the reference that the repository carries: its rows, its machine, its facts and its charts.
 
-python -m photonlab.lab.publish.reference out/quick        # or: make reference
+Run as ``python -m photonlab.lab.publish.reference out/quick``, or by ``make reference``.
 """
 
 import shutil
