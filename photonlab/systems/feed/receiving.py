@@ -114,10 +114,10 @@ def receive_until(receiving, ring):
                 continue
             found += count
             state[LAST_PACKET] = now
+            before, begin = state[EVENTS], clock.ticks_begin()
+            _take(receiving, ring, line, count, now)
             if state[WHOLE] != _0:
-                _take_whole(receiving, ring, line, count, now)
-            else:
-                _take(receiving, ring, line, count, now)
+                _note_span(receiving, state[EVENTS] - before, clock.elapsed(begin, clock.ticks_end()))
             while clock.elapsed(now, clock.ticks()) < state[HOLD]:
                 pause()
         if complete(arbiter) and _up_to(receiving, ring, arbiter.state[EXPECTED]):
@@ -133,9 +133,12 @@ def receive_until(receiving, ring):
     store_release(receiving.control, FINISHED, _1)
 
 
-@kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@kernel(inner=True)
 def _take(receiving, ring, line, count, now):
-    """Take in the packets of one call."""
+    """Take in the packets of one call.
+
+    What happens with each packet is inlined here: to hand so many arrays to a function costs more than all the rest.
+    """
     state, box, arbiter = receiving.state, receiving.box, receiving.arbiter
     for i in range(count):
         number = np.uint64(i)
@@ -157,20 +160,17 @@ def _take(receiving, ring, line, count, now):
         fresh, start, _ = arbitrate(arbiter, line, box.data, at, at + size)
         if fresh != _0:
             _publish(receiving, ring, box.data, start, fresh, arbiter.state[EXPECTED] - fresh, now, begin, number)
-        _drain(receiving, ring, now, number)
+        if ready(arbiter):
+            _drain(receiving, ring, now, number)
 
 
-@kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _take_whole(receiving, ring, line, count, now):
-    """Take in the packets of one call between two readings of the clock, for one that cannot resolve a packet."""
-    state, spans = receiving.state, receiving.spans
-    before, begin = state[EVENTS], clock.ticks_begin()
-    _take(receiving, ring, line, count, now)
-    taken = clock.elapsed(begin, clock.ticks_end())
-    at = state[SPANS] * np.uint64(2)
-    if at + _1 < np.uint64(spans.size):
-        spans[at], spans[at + _1] = state[EVENTS] - before, taken
-        state[SPANS] += _1
+@kernel(inner=True)
+def _note_span(receiving, messages, taken):
+    """Write down what a whole call's packets took, for a clock that cannot resolve one."""
+    at = receiving.state[SPANS] * np.uint64(2)
+    if at + _1 < np.uint64(receiving.spans.size):
+        receiving.spans[at], receiving.spans[at + _1] = messages, taken
+        receiving.state[SPANS] += _1
 
 
 @kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -186,7 +186,7 @@ def _drain(receiving, ring, now, number):
             )
 
 
-@kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@kernel(inner=True)
 def _publish(receiving, ring, data, at, count, sequence, received, begin, place):
     """Write the messages of a packet into the ring and let the consumer see them, each as soon as it stands there.
 
