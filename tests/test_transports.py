@@ -62,17 +62,23 @@ def test_bytes_that_go_one_by_one_make_whole_messages(name):
     assert max(int(words[links.SHORT]) for words in seen) > 100
 
 
+def test_bytes_that_a_polling_thread_sends_one_by_one_make_whole_messages():
+    first, second, seen = round_trips("io_uring SQPOLL", 3, size=20, piece=1)
+    assert (first, second) == (3, 3)
+    assert max(int(words[links.SHORT]) for words in seen) > 20
+
+
 @pytest.mark.parametrize("name", ["TCP blocking", "TCP spinning", "TCP epoll spinning", "AF_UNIX", "io_uring",
-                                  "io_uring multishot"])  # fmt: skip
+                                  "io_uring SQPOLL", "io_uring multishot"])  # fmt: skip
 def test_a_peer_that_is_gone_ends_the_wait(name):
     kind = kinds.KINDS[name]
     if why := kinds.refused(kind):
         pytest.skip(why)
-    ends = kinds.open_ends(kind)
+    ends, cpu = kinds.open_ends(kind), spin.placement()[0][1]
     seen = []
 
     def gone(flags):
-        end = kinds.make_end(kind, ends.mine, 0)
+        end = kinds.make_end(kind, ends.mine, 0, cpu)
         done = echo.ping(end.link, flags, np.uint64(64), np.uint64(100), np.zeros(100, np.uint64))
         seen.append((int(done), int(end.link.words[links.WHY])))
         end.close()
@@ -91,16 +97,17 @@ def test_a_peer_that_is_gone_ends_the_wait(name):
     assert seen[-1][1] in (int(stream_sockets.CLOSED), 104)
 
 
-@pytest.mark.parametrize("name", ["TCP blocking", "TCP spinning", "AF_UNIX", "shared memory", "io_uring"])
+@pytest.mark.parametrize("name", ["TCP blocking", "TCP spinning", "AF_UNIX", "shared memory", "io_uring",
+                                  "io_uring SQPOLL", "io_uring multishot"])  # fmt: skip
 def test_a_peer_that_says_nothing_is_waited_for_until_the_deadline(name):
     kind = kinds.KINDS[name]
     if why := kinds.refused(kind):
         pytest.skip(why)
-    ends = kinds.open_ends(kind)
+    ends, cpu = kinds.open_ends(kind), spin.placement()[0][1]
     kinds.prepare(kind, ends)
 
     def waits(flags):
-        end = kinds.make_end(kind, ends.mine, 0)
+        end = kinds.make_end(kind, ends.mine, 0, cpu)
         echo.ping(end.link, flags, np.uint64(64), np.uint64(1), np.zeros(1, np.uint64))
         end.close()
 
