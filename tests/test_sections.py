@@ -19,7 +19,6 @@ EXCEPTIONS = {
     ("00-machine", "Checks"): "checks of the measurement before it",
     ("01-parser", "The messages"): "what the messages are, no measurement",
     ("02-order-book", "The input"): "what goes in, no measurement",
-    ("08-instruments", "Books of single orders"): "a part of the section above, with its own table only",
 }
 """Sections that are not about a result, and why."""
 
