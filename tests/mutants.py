@@ -42,8 +42,6 @@ URING = "machine/io_uring.py"
 
 RECEIVING, CONSUMING = "systems/feed/receiving.py", "systems/feed/consuming.py"
 
-VARIANTS, STRESS = "kernels/ring_variants.py", "systems/experiments/copied_stress.py"
-
 LEVELS, ENGINE, WALK = "kernels/level_book.py", "systems/tick_to_trade/engine.py", "kernels/sbe/walk.py"
 
 MUTANTS = {
@@ -62,11 +60,6 @@ MUTANTS = {
     "pool: free list lost": (POOL, "state[FREE] = np.uint64(pool.links[slot])", "state[FREE] = _0"),
     "pool: slot twice": (POOL, "    state[FRESH] = slot + _1\n", ""),
     # ring
-    "copied: a message unread": (VARIANTS, "for i in range(there):\n        total += read(queue.into, i *",
-                                 "for i in range(_1, there):\n        total += read(queue.into, i *"),
-    "copied: the first again": (VARIANTS, "queue.slot_words, value + i)\n    return put",
-                                "queue.slot_words, value)\n    return put"),
-    "stress: any order will do": (STRESS, "right = right and word ==", "right = right or word =="),
     "ring: one slot too many": (RING, "words[HEAD + SEEN] = tail\n        free = capacity -",
                                 "words[HEAD + SEEN] = tail\n        free = capacity + _1 -"),
     "ring: read again": (RING, "release_to(ring, first + _1)", "release_to(ring, first)"),
@@ -202,7 +195,7 @@ MUTANTS = {
     "receive: a full ring as a loss": (RECEIVING, "            state[PENDING_FIRST] = state[NEXT]\n", ""),
     "receive: a packet's first number only": (RECEIVING, "        at += length\n        sequence += _1\n",
                                               "        at += length\n"),
-    "receive: no message that fits is strange": (RECEIVING, "not fits or np.uint64(LENGTH", "not fits and np.uint64(LENGTH"),
+    "receive: nothing is strange": (RECEIVING, "not fits or np.uint64(LEN", "not fits and np.uint64(LEN"),
     "consume: a gap not flagged": (CONSUMING, "        state[INCOMPLETE] = first\n", "        pass\n"),
     "consume: a gap of no numbers": (CONSUMING, "    state[NEXT] = behind\n", ""),
     "consume: released unread": (CONSUMING, "rings.release(ring, count)", "rings.release(ring, count + _1)"),
