@@ -19,12 +19,14 @@ from photonlab.kernels import (
     pool,
     price_tree,
     ring,
+    ring_variants,
     soupbintcp,
 )
 from photonlab.kernels.sbe import walk
 from photonlab.machine import io_uring
 from photonlab.machine.libc import address_of
 from photonlab.systems.captures import CaptureStream
+from photonlab.systems.experiments import copied_stress
 from photonlab.systems.replayer import Replayer
 from photonlab.systems.tables.recorder import Recorder, Wanted
 from photonlab.systems.tick_to_trade import engine as engines
@@ -57,6 +59,7 @@ def check_all(books_first):
         check_map,
         check_pool,
         check_ring,
+        check_copied_ring,
         check_links,
         check_sending,
         check_receiving,
@@ -234,6 +237,31 @@ def check_pool():
     for slot in (2, 4, 5):
         pool.give(slots, np.uint64(slot))
     assert [int(pool.take(slots)) for _ in range(4)] == [5, 4, 2, 0]
+
+
+def check_copied_ring():
+    """Messages copied in and out, told by their sums; and the stress, which must see two that changed places."""
+    draw, queue, twin, sent = random.Random(2), ring_variants.make_copied(4), Queue(4), 0
+    for _ in range(40):
+        count = draw.randrange(1, 7)
+        if draw.randrange(2):
+            taken = twin.push(list(range(sent, sent + count)))
+            assert ring_variants.offer(queue, np.uint64(sent), np.uint64(count)) == taken
+            sent += taken
+        else:
+            expected = twin.pop(count)
+            there, total = ring_variants.accept(queue, np.uint64(count))
+            assert there == len(expected) and total == sum(8 * value + 28 for value in expected)
+    for swapped in (False, True):
+        queue, flags, report = ring_variants.make_copied(8), np.ones(64, np.uint64), np.zeros(12, np.uint64)
+        flags[0], flags[1] = 0, 1 << 62
+        arguments = flags, np.uint64(6), np.uint64(3), np.uint64(1), report
+        copied_stress.pour(queue, *arguments)
+        slots = queue.ring.words[int(queue.ring.base) :].reshape(-1, 8)
+        if swapped:
+            slots[[2, 3]] = slots[[3, 2]]
+        copied_stress.drain(queue, *arguments)
+        assert bool(report[copied_stress.WRONG]) == swapped
 
 
 def check_ring():

@@ -42,6 +42,8 @@ URING = "machine/io_uring.py"
 
 RECEIVING, CONSUMING = "systems/feed/receiving.py", "systems/feed/consuming.py"
 
+VARIANTS, STRESS = "kernels/ring_variants.py", "systems/experiments/copied_stress.py"
+
 LEVELS, ENGINE, WALK = "kernels/level_book.py", "systems/tick_to_trade/engine.py", "kernels/sbe/walk.py"
 
 MUTANTS = {
@@ -60,6 +62,11 @@ MUTANTS = {
     "pool: free list lost": (POOL, "state[FREE] = np.uint64(pool.links[slot])", "state[FREE] = _0"),
     "pool: slot twice": (POOL, "    state[FRESH] = slot + _1\n", ""),
     # ring
+    "copied: a message unread": (VARIANTS, "for i in range(there):\n        total += read(queue.into, i *",
+                                 "for i in range(_1, there):\n        total += read(queue.into, i *"),
+    "copied: the first again": (VARIANTS, "queue.slot_words, value + i)\n    return put",
+                                "queue.slot_words, value)\n    return put"),
+    "stress: any order will do": (STRESS, "right = right and word ==", "right = right or word =="),
     "ring: one slot too many": (RING, "words[HEAD + SEEN] = tail\n        free = capacity -",
                                 "words[HEAD + SEEN] = tail\n        free = capacity + _1 -"),
     "ring: read again": (RING, "release_to(ring, first + _1)", "release_to(ring, first)"),
