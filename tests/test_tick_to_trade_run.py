@@ -17,6 +17,7 @@ from photonlab.systems import spin
 from photonlab.systems.tick_to_trade import exchange as exchanges
 from photonlab.systems.tick_to_trade import expected, loops, messages, run
 from photonlab.systems.transports import kinds
+from photonlab.systems.transports import link as links
 
 pytestmark = pytest.mark.skipif(
     not stream_sockets.available() or len(system.allowed_cpus()) < 2, reason="Linux's calls, and two CPUs"
@@ -41,6 +42,16 @@ def test_every_transport_brings_every_order(exchange, name):
     assert (trip.stages[:, 1:5] > 0).all()
     assert trip.spans.min() > 0
     assert (trip.stages.sum(axis=1) == trip.spans.astype(np.int64)).all()
+
+
+def test_the_last_order_has_gone_before_its_ring_is_closed(exchange):
+    """A thread that polls on the engine's core has not looked at the last order when the engine is through."""
+    kind, place = kinds.KINDS["io_uring SQPOLL"], run.place()
+    if why := kinds.refused(kind, place.engine):
+        pytest.skip(why)
+    waits = kind._replace(mode=links.URING_WAITS, peer=links.SPINNING)
+    for _ in range(3):
+        assert exchange.run(waits, 20, placement=place._replace(polling=place.engine)).spans.size == 20
 
 
 def test_an_open_loop_counts_from_when_a_tick_was_due(exchange):
