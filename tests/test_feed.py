@@ -105,6 +105,12 @@ def test_losses_on_both_lines_without_a_server_are_said(day, replayed, lines):
     assert not same_books(consuming.books, replayed)
 
 
+def test_gaps_that_are_known_at_once_wait_together(day, lines):
+    consuming, received, sent = run(day, lines[:1], planted=(Faults(0.05),), patience=0.25, window=1 << 14)
+    assert len(received.gaps) > 200  # one after the other they would wait longer than the test does
+    assert consuming.counters["never_came"] == sent.lines[0]["lost messages"]
+
+
 def test_a_server_mends_what_both_lines_lose(day, replayed, lines):
     with resend.ResendServer(day, simulator.SESSION, port=0) as server:
         consuming, received, _ = run(

@@ -224,6 +224,15 @@ def take_held(arbiter):
 
 
 @kernel(inner=True)
+def newest(arbiter):
+    """Return the number behind the highest one that any packet has told of."""
+    found = max(arbiter.state[ANNOUNCED], arbiter.state[EXPECTED])
+    for line in range(arbiter.lines.size >> 3):
+        found = max(found, arbiter.lines[(np.uint64(line) << _LINE_SHIFT) + LINE_NEXT])
+    return found
+
+
+@kernel(inner=True)
 def missing(arbiter):
     """Return the first range that is missing: its first number and the number behind its last; equal if none is."""
     state = arbiter.state

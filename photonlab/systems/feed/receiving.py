@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numba.core import types
 
 from photonlab.kernels import ring as rings
 from photonlab.kernels.arbitration import (
@@ -12,6 +13,7 @@ from photonlab.kernels.arbitration import (
     complete,
     give_up,
     missing,
+    newest,
     ready,
     take_held,
 )
@@ -24,8 +26,10 @@ from photonlab.machine.jit import kernel
 from photonlab.machine.udp import Box
 from photonlab.systems.feed import events
 
-SPIN, POLL, BLOCK = (np.uint64(i) for i in range(3))
-"""How it waits: not at all; in poll; in the receiving call itself (one line only)."""
+SPIN, POLL, BLOCK, YIELD = (np.uint64(i) for i in range(4))
+"""How it waits: not at all; in poll; in the receiving call itself (one line only); letting others have the CPU."""
+
+_yield = types.ExternalFunction("sched_yield", types.int32())
 
 _0, _1, _3 = np.uint64(0), np.uint64(1), np.uint64(3)
 _PREFIX, _HEADER = np.uint64(PREFIX), np.uint64(HEADER)
@@ -55,6 +59,9 @@ FDS = np.uint64(40)
 
 HOLD = np.uint64(48)
 """Ticks from one call that brought packets to the next at least: a reader made slow on purpose."""
+
+GAP_KNOWN = np.uint64(51)
+"""The number behind all that was known of when the patience with the first gap began."""
 
 WHOLE, SPANS = np.uint64(49), np.uint64(50)
 """Whether a reading of the clock stands around all packets of a call, none around each; calls that were so noted."""
@@ -89,6 +96,12 @@ class Receiving(NamedTuple):
     box: Box
     asking: Box
     arbiter: Arbiter
+
+
+@kernel(inner=True)
+def give_way():
+    """Let another thread that is ready have this CPU; come back at once if there is none."""
+    _yield()
 
 
 @kernel
@@ -130,6 +143,8 @@ def receive_until(receiving, ring):
                 udp.wait(receiving.polled, state[POLL_ADDRESS], _WAIT_MS if first == behind else _1)
             elif state[MODE] == SPIN:
                 pause()
+            elif state[MODE] == YIELD:
+                give_way()
     store_release(receiving.control, FINISHED, _1)
 
 
@@ -248,8 +263,11 @@ def _mend(receiving, ring, first, behind):
     state, arbiter = receiving.state, receiving.arbiter
     now = clock.ticks()
     if state[GAP_FIRST] != first:
-        state[GAP_FIRST], state[GAP_SINCE] = first, now
-    if now - state[GAP_SINCE] > state[PATIENCE] and now > state[GAP_SINCE]:
+        state[GAP_FIRST] = first
+        if first >= state[GAP_KNOWN]:  # else it was known when the one before it was: they wait together
+            state[GAP_SINCE], state[GAP_KNOWN] = now, newest(arbiter)
+    asked = state[SERVER] == _0 or (state[ASKED_FIRST] == first and now - state[ASKED_AT] >= state[AGAIN])
+    if asked and now - state[GAP_SINCE] > state[PATIENCE] and now > state[GAP_SINCE]:
         give_up(arbiter)  # `_publish` tells the consumer before the next message
         _drain(receiving, ring, now, _0)
         return
