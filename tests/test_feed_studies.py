@@ -4,14 +4,22 @@ import numpy as np
 import pytest
 
 from photonlab.lab.measure import histogram
-from photonlab.lab.studies import feed_latency, feed_losses, feed_runs
+from photonlab.lab.studies import feed_latency, feed_losses, feed_parse, feed_runs
+from photonlab.machine import clock
+
+
+def timed(each, call, step=10.0, calls=100, why=""):
+    """Parsing where each message shows so many ns, and a call of 256 so many a message."""
+    per = clock.calibrate().ticks_per_ns
+    spans = np.tile(np.array([[256, round(256 * call * per)]], np.uint64), (calls, 1))
+    return feed_parse.Parse(np.full(100, round(each * per), np.uint64), spans, step, 0.0, why)
 
 
 def filled(few, many, first, last):
     total = histogram.empty()
     histogram.add_all(total, np.full(1000, 900, np.uint64))
     return feed_latency.Filled(
-        np.full(100, 60, np.uint64), {1: total, 256: total}, total, {1: few, 256: many}, {1: [9.0], 256: [5.0]},
+        timed(60, 50), {1: total, 256: total}, total, {1: few, 256: many}, {1: [9.0], 256: [5.0]},
         list(zip(first, last, strict=True)), np.arange(256.0), 0,
     )  # fmt: skip
 
@@ -31,15 +39,41 @@ def test_the_sentence_on_batches_follows_the_figures(few, many, last, says):
 
 def test_percentiles_without_support_are_not_recorded():
     found = filled([1.0], [1.0], [1.0], [1.0])
-    assert found.percentile("parse", 50)["value"] is not None
-    row = found.percentile("parse", "99.9")
-    assert row["value"] is None
-    assert "samples" in row["note"]
+    for one in (found.parse.each, found.parse.call):
+        assert one(50)["value"] is not None
+        row = one("99.9")
+        assert row["value"] is None
+        assert "samples" in row["note"]
+
+
+@pytest.mark.parametrize(("step", "whole"), [(10.0, True), (4.1, True), (3.9, False), (1.0, False)])
+def test_the_median_is_that_of_whole_calls_where_the_clock_is_too_coarse(step, whole):
+    found = timed(40, 15, step)
+    assert found.resolved != whole
+    assert found.claimed(50)["value"] == pytest.approx(15 if whole else 40, abs=1)
+    assert found.claimed(95) == found.each(95)
+    assert ("that of whole calls" in feed_parse.sentence(found)) == whole
+    assert ("that of single messages" in feed_parse.sentence(found)) != whole
+
+
+def test_calls_that_were_not_full_do_not_count():
+    spans = [np.array([[256, 5120], [3, 900]], np.uint64), np.array([[256, 2560]], np.uint64)]
+    assert feed_parse.of(np.zeros(1, np.uint64), spans, 256).spans.tolist() == [[256, 5120], [256, 2560]]
+    assert feed_parse.of(np.zeros(1, np.uint64), [], 256).call(50)["value"] is None
 
 
 def test_what_was_refused_gives_rows_with_the_reason():
-    found = feed_latency.Filled(np.zeros(0, np.uint64), {}, None, {}, {}, [], np.zeros(0), 0, "no multicast")
-    for row in (found.percentile("parse", 50), found.series("means", 1), found.place_ratio()):
+    found = feed_latency.Filled(
+        feed_parse.nothing("no multicast"), {}, None, {}, {}, [], np.zeros(0), 0, "no multicast"
+    )
+    assert "no multicast" in feed_parse.sentence(found.parse)
+    for row in (
+        found.parse.claimed(50),
+        found.parse.call(50),
+        found.percentile("total", 50),
+        found.series("means", 1),
+        found.place_ratio(),
+    ):
         assert (row["value"], row["note"]) == (None, "no multicast")
     assert "no multicast" in feed_latency.sentence(found)
     assert feed_latency.table(found)["why"].tolist() == ["no multicast"]
@@ -52,13 +86,20 @@ def test_what_was_refused_gives_rows_with_the_reason():
 def test_the_sentence_on_waiting_follows_the_figures(block, spin, says):
     late = {"spinning": [np.full(9, spin)] * 7, "poll": [], "blocking": [np.full(9, block)] * 7}
     assert says in feed_latency.waiting_sentence(feed_latency.Waiting(late))
+    assert "was refused" in feed_latency.waiting_sentence(feed_latency.Waiting(late, granted="refused"))
+    late["spinning, no busy poll"] = [np.full(9, 2 * spin)] * 7
+    assert "helps even here" in feed_latency.waiting_sentence(feed_latency.Waiting(late, granted="50 µs"))
 
 
-@pytest.mark.parametrize(("missing", "dropped", "apart"), [(7, 7, 0), (7, 12, 0), (7, 13, 1), (9, 7, 2)])
-def test_counts_agree_up_to_the_packets_without_a_number(missing, dropped, apart):
-    found = [feed_losses.Loss("keen reader", 100, 0, 0), feed_losses.Loss("slow reader", 100, missing, dropped)]
+@pytest.mark.parametrize(
+    ("missing", "dropped", "ends", "apart"),
+    [(7, 7, 0, 0), (7, 9, 2, 0), (7, 8, 0, 1), (9, 7, 0, 2), (7, None, 0, None)],
+)
+def test_counts_agree_to_the_packet(missing, dropped, ends, apart):
+    found = [feed_losses.Loss("keen reader", 100, 0, 0), feed_losses.Loss("slow reader", 100, missing, dropped, ends)]
     assert found[1].disagreement == apart
     assert ("both counts agree" in feed_losses.loss_sentence(found)) == (apart == 0)
+    assert ("does not say" in feed_losses.loss_sentence(found)) == (apart is None)
     assert feed_losses.loss_rows(found)[-1]["value"] == apart
 
 

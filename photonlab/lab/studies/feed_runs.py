@@ -44,13 +44,19 @@ class Events(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What is left of a run: sent, received, the events, and the consumer if there was one."""
+    """What is left of a run: sent, received, the events, and the consumer if there was one.
+
+    Then messages and ticks of whole calls, what the socket was granted, and packets left in it and lost by it.
+    """
 
     sent: object
     received: object
     events: Events
     consumer: Consumer | None
     schedule: np.ndarray
+    spans: np.ndarray | None = None
+    granted: object = None
+    left: tuple = (0, None)
 
 
 def refused() -> str:
@@ -121,11 +127,11 @@ def _slots(data) -> int:
     return 1 << int(offsets(data).size + 64).bit_length()
 
 
-def filled(data, batch, at_once=1) -> Run:
+def filled(data, batch, at_once=1, **options) -> Run:
     """Send everything before the receiver starts; then receive and consume, each on its CPU."""
     cpus, ends = _cpus(), lines()
     ring = make_ring(_slots(data))
-    receiver = Receiver(ring, ends, batch=batch, buffer=BUFFER, cpu=cpus[0])
+    receiver = Receiver(ring, ends, batch=batch, buffer=BUFFER, cpu=cpus[0], **options)
     simulator = Simulator(data, ends)
     consumer = Consumer(ring, receiver.control, batch=at_once, capacity=CAPACITY, cpu=cpus[1])
     consumer.touch()
@@ -136,7 +142,8 @@ def filled(data, batch, at_once=1) -> Run:
         time.sleep(0.005)
         receiver.start()
         _ended(consumer.wait(DEADLINE))
-    return Run(simulator.sent(), receiver.received(), _events(ring), consumer, simulator.schedule)
+    found = simulator.sent(), receiver.received(), _events(ring), consumer, simulator.schedule
+    return Run(*found, receiver.spans.copy(), receiver.granted[0])
 
 
 def paced(data, mode="spin", *, delay=0.0, pacing=None, **options) -> Run:
@@ -155,8 +162,9 @@ def paced(data, mode="spin", *, delay=0.0, pacing=None, **options) -> Run:
         until = time.monotonic() + 2.0
         while receiver.running and time.monotonic() < until:
             time.sleep(0.005)
-        received = receiver.received()
-    return Run(simulator.sent(), received, _events(ring), None, simulator.schedule)
+        left, received = receiver.leave(), receiver.received()
+    found = simulator.sent(), received, _events(ring), None, simulator.schedule
+    return Run(*found, receiver.spans.copy(), receiver.granted[0], left)
 
 
 def together(data, count=1, *, planted=(), rate=50_000) -> Run:
