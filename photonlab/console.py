@@ -102,11 +102,39 @@ def replay_text(result, top):
         "",
         *(columns("Anomalies", odd) if odd else ["No anomalies."]),
     ]
+    if "capture" in facts:
+        lines += ["", *capture_lines(facts["capture"])]
     best = result.bbo()
     if top and len(best):
         lines += ["", f"Best prices ({min(top, len(best)):,} of {len(best):,} symbols, those that traded most)"]
         lines += best_lines(best.sort_values("volume", ascending=False, kind="stable").head(top))
     return "\n".join(lines)
+
+
+def capture_lines(capture, most=10):
+    """Describe what a capture was like.
+
+    Parameters
+    ----------
+    capture : dict
+        As `Replay.capture` has it.
+    most : int
+        Show so many gaps at most.
+
+    Returns
+    -------
+    list of str
+    """
+    lines = [f"Capture of session {capture['session'].strip()!r}"]
+    for line, counts in capture["lines"].items():
+        lines.append(f"  {line}  " + ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items()))
+    odd = {name.replace("_", " "): count for name, count in capture["anomalies"].items() if count}
+    lines += columns("Out of order in the capture", odd) if odd else ["Nothing is out of order in the capture."]
+    for first, count in capture["gaps"][:most]:
+        lines.append(f"  gap: {count:,} messages from number {first:,}")
+    if len(capture["gaps"]) > most:
+        lines.append(f"  and {len(capture['gaps']) - most:,} more gaps")
+    return lines
 
 
 def best_lines(frame):

@@ -4,10 +4,13 @@ import io
 import json
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import photonlab
+from photonlab import cli
 from photonlab.errors import UserError
 from photonlab.systems import synth
 from photonlab.systems.captures import CaptureStream, is_capture
@@ -147,6 +150,30 @@ def test_two_lines_are_one_stream_and_the_gaps_are_what_neither_had():
     assert stream.counters["duplicates"] == 3 * (len(frames) - 18)
     assert stream.lines["233.54.12.111:26477"]["left_out"] == 9
     assert stream.lines["233.49.196.111:26478"]["packets"] == 16
+
+
+def test_a_replay_and_tables_tell_of_a_capture(tmp_path, capsys):
+    """Gaps and what is out of order, on the page, as JSON and in a table's footer; session and lines can be chosen."""
+    kept = [payload for n, payload in enumerate(PAYLOADS) if n not in (3, 9)]
+    frames = [oracle.ethernet(oracle.ipv4(payload, port=port)) for payload in kept for port in (30001, 30002)]
+    path = tmp_path / "some.pcap"
+    path.write_bytes(oracle.pcap(frames))
+    replayed = photonlab.replay(path)
+    assert replayed.capture["gaps"] == [[10, 3], [28, 3]] and replayed.capture["session"].strip() == "DAY1"
+    assert list(replayed.capture["lines"]) == ["239.1.1.1:30001", "239.1.1.1:30002"]
+    assert cli.main(["replay", str(path), "--no-progress"]) == 0
+    shown = capsys.readouterr().out
+    assert "Capture of session 'DAY1'" in shown and "gap: 3 messages from number 28" in shown
+    assert "  missing " in shown.partition("Out of order in the capture")[2]
+    chosen = ["--session", "DAY1", "--lines", "239.1.1.1:30002"]
+    assert cli.main(["tables", str(path), "--no-progress", "--out", str(tmp_path / "out"), *chosen]) == 0
+    footer = json.loads(pq.read_metadata(tmp_path / "out" / "bbo.parquet").metadata[b"photonlab"])
+    assert footer["capture"]["gaps"] == [[10, 3], [28, 3]] and list(footer["capture"]["lines"]) == ["239.1.1.1:30002"]
+    assert cli.main(["replay", str(path), "--session", "NONE"]) == 2
+    assert "no session 'NONE'; there is 'DAY1" in capsys.readouterr().err
+    path.write_bytes(FRAMED)
+    assert cli.main(["replay", str(path), "--session", "DAY1"]) == 2
+    assert "not a capture" in capsys.readouterr().err
 
 
 def test_lines_that_share_a_session_but_not_its_messages():

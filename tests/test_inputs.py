@@ -19,6 +19,7 @@ from tests.replays import honest
 
 zstd = inputs.zstd
 STREAM = honest(streams.long_stream(41, 3_000, faults=0.02))
+FILLERS = 1 << 15  # messages of 1,450 bytes
 HALF = len(STREAM) // 2 - 7
 
 
@@ -113,6 +114,23 @@ def test_a_cut_gzip_loses_no_whole_message(tmp_path):
             while piece := file.read1(100):
                 salvaged += piece
     assert all_of(tmp_path / "x")[0] == salvaged
+
+
+def test_more_than_4_gib_unpacked(tmp_path):
+    """Long messages of a kind that nobody knows, many members of them, and then a feed: nothing counts in 32 bits."""
+    filler = (b"\x05\xaaz" + bytes(1449)) * FILLERS
+    member, times = gzip.compress(filler, 1), (1 << 32) // len(filler) + 1
+    path = tmp_path / "x.gz"
+    path.write_bytes(member * times + gzip.compress(STREAM) + member[:-9])
+    (tmp_path / "alone").write_bytes(STREAM)
+    with pytest.raises(UserError, match=rf"damaged gzip after [\d,]+ messages: cut off within frame {times + 2}"):
+        photonlab.replay(path)
+    saved, alone = photonlab.replay(path, salvage=True), photonlab.replay(tmp_path / "alone")
+    assert saved.damage == f"gzip: cut off within frame {times + 2}"
+    assert saved.bytes - alone.bytes > times * len(filler) > 1 << 32  # with some of what stands behind the feed
+    assert saved.anomalies["unknown_type"] - alone.anomalies["unknown_type"] > times * FILLERS
+    assert saved.bbo().equals(alone.bbo()) and saved.live_orders == alone.live_orders > 0
+    assert saved.counts.pop("z") >= times * FILLERS and saved.counts == {**alone.counts}
 
 
 def test_a_capture_packed(real_data, tmp_path):

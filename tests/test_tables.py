@@ -16,6 +16,7 @@ from photonlab import cli
 from photonlab.errors import UserError
 from photonlab.kernels import decode
 from photonlab.kernels.itch import BY_TYPE
+from photonlab.machine.memory import huge_array
 from photonlab.systems import inputs, synth
 from photonlab.systems.tables import make
 from photonlab.systems.tables.columns import Buffers
@@ -142,7 +143,7 @@ def test_messages_are_what_the_decoder_says(stream):
 def test_any_chunk_and_any_block_give_the_same(stream, tmp_path, monkeypatch):
     one = photonlab.tables(stream, **EVERYTHING, bars=["1min", "ticks:3"])
     monkeypatch.setattr(inputs, "CHUNK", 1_000)
-    monkeypatch.setattr(Buffers.__init__, "__defaults__", (2, 4_000))
+    monkeypatch.setattr(Buffers.__init__, "__defaults__", (2, 4_000, huge_array))
     two = photonlab.tables(stream, **EVERYTHING, bars=["1min", "ticks:3"], out=tmp_path, compression="none")
     assert list(one) == list(two) and pq.ParquetFile(two.paths["bbo"]).num_row_groups > 3
     for name in one:

@@ -20,6 +20,32 @@ def add_progress(command):
     )
 
 
+def add_capture(command):
+    """Give a command --session and --lines; see `capture`.
+
+    Parameters
+    ----------
+    command : argparse.ArgumentParser
+    """
+    command.add_argument("--session", metavar="NAME", help="of a capture, follow this session (default: the first)")
+    command.add_argument(
+        "--lines",
+        type=lambda text: [line for line in text.split(",") if line],
+        metavar="A[,B]",
+        help="of a capture, follow these lines, for example 239.1.1.1:30001 (default: all of the session)",
+    )
+
+
+def capture(options) -> dict:
+    """Return what was chosen of a capture, as arguments of `photonlab.replay`.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+    """
+    return {"session": options.session, "lines": options.lines}
+
+
 def shown(options):
     """Return whether progress is to be shown.
 

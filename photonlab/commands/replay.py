@@ -2,7 +2,7 @@
 
 import json
 
-from photonlab.commands.options import add_progress, count, shown, symbols
+from photonlab.commands.options import add_capture, add_progress, capture, count, shown, symbols
 
 
 def add(commands):
@@ -23,6 +23,7 @@ def add(commands):
     replay.add_argument("--top", type=count, default=10, metavar="N", help="show the best prices of N symbols (10)")
     replay.add_argument("--json", action="store_true", help="print JSON in place of tables")
     replay.add_argument("--salvage", action="store_true", help="of a damaged file, take what stands before the damage")
+    add_capture(replay)
     add_progress(replay)
     replay.set_defaults(run=_run)
 
@@ -32,5 +33,7 @@ def _run(options):
     from photonlab import console
 
     with console.progress(shown(options)) as progress:
-        result = photonlab.replay(options.file, symbols=options.symbols, salvage=options.salvage, progress=progress)
+        result = photonlab.replay(
+            options.file, symbols=options.symbols, salvage=options.salvage, progress=progress, **capture(options)
+        )
     print(json.dumps(result.summary(), indent=1) if options.json else console.replay_text(result, options.top))

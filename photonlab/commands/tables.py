@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from photonlab.commands.options import add_progress, count, shown, symbols
+from photonlab.commands.options import add_capture, add_progress, capture, count, shown, symbols
 
 
 def add(commands):
@@ -22,6 +22,7 @@ def add(commands):
     tables.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder for the tables")
     add_choice(tables)
     tables.add_argument("--salvage", action="store_true", help="of a damaged file, take what stands before the damage")
+    add_capture(tables)
     add_progress(tables)
     tables.set_defaults(run=_run)
 
@@ -81,11 +82,13 @@ def _run(options):
     import photonlab
     from photonlab import console
 
-    chosen = choice(options, ("bbo", "trades")) | {"salvage": options.salvage}
+    chosen = choice(options, ("bbo", "trades")) | {"salvage": options.salvage} | capture(options)
     with console.progress(shown(options)) as progress:
         made = photonlab.tables(options.file, out=options.out, progress=progress, **chosen)
     if made.summary.get("damage"):
         print(f"damaged, and salvaged up to there: {made.summary['damage']}")
+    if "capture" in made.summary:
+        print("\n".join(console.capture_lines(made.summary["capture"])))
     for path in made.paths.values():
         print(path)
     print(f"{made.summary['messages']:,} messages")

@@ -38,6 +38,8 @@ class Input:
         Of a file or a pipe; "-" is standard input.
     hashed : bool
         Take a digest of the bytes as they are stored.
+    session, lines : optional
+        Of a capture, what to follow, as `CaptureStream` takes them.
 
     Attributes
     ----------
@@ -55,10 +57,10 @@ class Input:
     Raises
     ------
     UserError
-        If it cannot be opened.
+        If it cannot be opened; if a session or lines are chosen, and it is no capture.
     """
 
-    def __init__(self, path, hashed=False):
+    def __init__(self, path, hashed=False, *, session=None, lines=None):
         path = os.fspath(path)
         self.name = "standard input" if path == STANDARD_INPUT else path
         file = _open(path)
@@ -80,7 +82,9 @@ class Input:
             self._capture = None
             if is_capture(head) and len(head) >= 4:
                 kinds.append("capture")
-                self._stream = self._capture = CaptureStream(self._stream, self.name)
+                self._stream = self._capture = CaptureStream(self._stream, self.name, session, lines)
+            elif session is not None or lines is not None:
+                raise UserError(f"{self.name}: not a capture, which alone has sessions and lines to choose from")
             self.kind = ", ".join(kinds)
         except OSError as error:
             self._raw.file.close()
@@ -103,6 +107,20 @@ class Input:
     def counters(self) -> dict:
         """What became of a capture's packets; empty if it is none."""
         return dict(self._capture.counters) if self._capture is not None else {}
+
+    @property
+    def capture(self) -> dict:
+        """Of a capture, as plain values: the session, its lines, when it was taken, gaps, what was out of order."""
+        found = self._capture
+        if found is None:
+            return {}
+        return {
+            "session": found.session,
+            "lines": found.lines,
+            "times": list(found.times or ()),
+            "gaps": [list(gap) for gap in found.gaps],
+            "anomalies": found.anomalies,
+        }
 
     @property
     def digest(self) -> str:

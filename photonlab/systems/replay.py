@@ -16,7 +16,7 @@ from photonlab.systems.sharded import Shards
 from photonlab.systems.sifted import SiftedReplayer
 
 
-def replay(path, symbols=None, progress=None, *, cores=1, salvage=False, **calls):
+def replay(path, symbols=None, progress=None, *, cores=1, salvage=False, session=None, lines=None, **calls):
     """Replay a file of ITCH 5.0: messages behind their length in 2 bytes (NASDAQ's BinaryFILE), or a capture of them.
 
     Parameters
@@ -31,6 +31,10 @@ def replay(path, symbols=None, progress=None, *, cores=1, salvage=False, **calls
         Replay on so many cores, each with a part of the instruments (`photonlab.systems.sharded`).
     salvage : bool
         Take what stands before the damage of a damaged gzip or zstd for all; `Replay.damage` says so.
+    session : str, optional
+        Of a capture, the session of MoldUDP64 to follow; by default the first one.
+    lines : iterable of str, optional
+        Of a capture, the lines to follow, as "239.1.1.1:30001"; by default all that carry the session.
     **calls
         Functions of one's own that the loop calls, and what they keep: on_event, on_bbo, on_time, every, start,
         end, state; see `photonlab.systems.calling.CallingReplayer`.
@@ -48,7 +52,7 @@ def replay(path, symbols=None, progress=None, *, cores=1, salvage=False, **calls
     """
     if cores < 1 or (cores > 1 and (calls or symbols is not None)):
         raise UserError(f"cores={cores}: more than one core replays all symbols, and calls no functions")
-    with Input(path) as source:
+    with Input(path, session=session, lines=lines) as source:
         if calls:
             replayer = CallingReplayer(symbols=symbols, name=source.name, **calls)
         elif cores > 1:
@@ -95,7 +99,7 @@ def feed_all(replayer, source, salvage=False, progress=None) -> float:
         raise UserError(f"{source.name}: damaged {kind} after {replayer.messages:,} messages: {what}{hint}")
     replayer.close()
     replayer.damage = source.damage
-    replayer.packets = source.counters
+    replayer.packets, replayer.capture = source.counters, source.capture
     return time.perf_counter() - started
 
 
@@ -117,6 +121,8 @@ class Replay:
         Everything out of order by kind; see `Replayer.anomalies`.
     packets : dict of str to int
         Of a capture: what became of its packets.
+    capture : dict
+        Of a capture: its session, lines, times, gaps, and what was out of order; empty for other inputs.
     damage : str
         What ended the input before its end; empty for nothing.
     checksum : str
@@ -134,7 +140,7 @@ class Replay:
         self.counts = replayer.counts
         self.unknown_references = replayer.unknown_references
         self.anomalies = replayer.anomalies
-        self.packets, self.damage = replayer.packets, replayer.damage
+        self.packets, self.capture, self.damage = replayer.packets, replayer.capture, replayer.damage
         self.live_orders = replayer.live_orders
         self.checksum = replayer.checksum()
         names = self._state.names
@@ -147,7 +153,7 @@ class Replay:
         """Return the facts of the replay as a dict of plain values, as ``photonlab replay --json`` prints them."""
         names = "messages bytes seconds messages_per_second counts anomalies unknown_references live_orders checksum"
         facts = {name: getattr(self, name) for name in names.split()}
-        return facts | {name: getattr(self, name) for name in ("packets", "damage") if getattr(self, name)}
+        return facts | {name: getattr(self, name) for name in ("packets", "capture", "damage") if getattr(self, name)}
 
     def symbols(self) -> list[str]:
         """Return the names of all instruments that were named, sorted."""

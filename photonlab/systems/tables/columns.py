@@ -181,9 +181,13 @@ class Buffers:
     rows : int
         Rows of a table at once, fewer if they are long.
     generations : int
+    most_bytes : int
+        Of a table's block.
+    allocate : callable
+        Gives memory: an array of a length and dtype.
     """
 
-    def __init__(self, layouts, used, rows, generations=3, most_bytes=48 << 20):
+    def __init__(self, layouts, used, rows, generations=3, most_bytes=48 << 20, allocate=huge_array):
         self.layouts = layouts
         self.generations = generations
         first = np.cumsum([0, *(len(layout.written) for layout in layouts)])
@@ -201,7 +205,7 @@ class Buffers:
                     size = column.width * self.capacities[number] + 8
                     place += (-(-size // _LINE) + 1 + offset % 3) * _LINE
         self.rows = Rows(
-            huge_array(place + _LINE, np.uint8),
+            allocate(place + _LINE, np.uint8),
             np.zeros(first[-1], np.uint64),
             first[:-1].astype(np.uint64),
             np.zeros(len(layouts), np.uint64),

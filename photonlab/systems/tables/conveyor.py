@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 
+from photonlab.machine.memory import huge_array
 from photonlab.systems.tables import depth
 from photonlab.systems.tables.columns import Buffers
 
@@ -107,7 +108,7 @@ class Conveyor:
         done, words = 0, rows.reshape(-1)
         while done < len(rows):
             if number not in self._turned:
-                self._turned[number] = Turned(layout, KEPT_ROWS if self._sink.keeps else GROUP_ROWS)
+                self._turned[number] = Turned(layout, self._sink.keeps)
             turned = self._turned[number]
             done += turned.take(words, done, len(rows) - done)
             if turned.full:
@@ -133,12 +134,14 @@ class Turned:
     Parameters
     ----------
     layout : Layout
-    rows : int
-        As many as there is room for.
+    kept : bool
+        Whether what is passed on keeps its memory. It is the C library's then, which has some to use again: memory
+        that the system gives is dear at its first touch.
     """
 
-    def __init__(self, layout, rows):
-        self.buffers = Buffers([layout._replace(levels=0)], [True], rows, 1, 1 << 40)
+    def __init__(self, layout, kept):
+        rows, allocate = (KEPT_ROWS, np.empty) if kept else (GROUP_ROWS, huge_array)
+        self.buffers = Buffers([layout._replace(levels=0)], [True], rows, 1, 1 << 40, allocate)
         self.count, self._levels = 0, np.uint64(layout.levels)
         self.buffers.use(0, 0)
 

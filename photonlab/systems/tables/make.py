@@ -25,7 +25,7 @@ NAMED = {"imbalance": "I", "directory": "R", "halts": "Hh"}
 def tables(
     path, *, bbo=False, trades=False, depth=None, every=None, orders=False, messages=None, imbalance=False,
     directory=False, halts=False, bars=None, symbols=None, shard=None, out=None, date=None, prices="integer",
-    compression="lz4", salvage=False, progress=None,
+    compression="lz4", salvage=False, progress=None, session=None, lines=None,
 ):  # fmt: skip
     """Turn a day of ITCH 5.0 into tables, in one pass.
 
@@ -71,6 +71,8 @@ def tables(
         Take what stands before the damage of a damaged gzip or zstd for all.
     progress : callable, optional
         Called with (stored bytes read, bytes in all or 0) after every chunk.
+    session, lines : optional
+        Of a capture, what to follow, as `photonlab.replay` takes them.
 
     Returns
     -------
@@ -93,7 +95,7 @@ def tables(
     if wanted.every and not wanted.depth:
         raise UserError("every goes with depth: say how many levels")
     day = _day(date) if date is not None else day_of(path)
-    with Input(path, hashed=out is not None) as source:
+    with Input(path, hashed=out is not None, session=session, lines=lines) as source:
         recorder = Recorder(wanted, symbols=symbols, shard=shard, name=source.name)
         converter = Converter(recorder.feed_state.names, day, prices)
         layouts = [layout for layout, used in zip(wanted.layouts, wanted.used, strict=True) if used]

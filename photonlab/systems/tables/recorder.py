@@ -72,7 +72,7 @@ class Recorder(SiftedReplayer):
         Of `SiftedReplayer`.
     """
 
-    def __init__(self, wanted: Wanted, *, rows=1 << 18, **options):
+    def __init__(self, wanted: Wanted, *, rows=1 << 16, **options):
         super().__init__(**options)
         self.wanted = wanted
         self.buffers = columns.Buffers(wanted.layouts, wanted.used, rows)
