@@ -193,7 +193,7 @@ def test_what_cannot_be_is_refused(day, lines):
     ring = receiver.make_ring(64)
     for call, said in (
         (lambda: receiver.Receiver(ring, lines, mode="block"), "listens to one line only"),
-        (lambda: receiver.Receiver(ring, lines, mode="sleep"), "waits by spin, poll, block, not 'sleep'"),
+        (lambda: receiver.Receiver(ring, lines, mode="sleep"), "waits by spin, poll, block, yield, not 'sleep'"),
         (lambda: receiver.Receiver(ring, lines, batch=300), "1 to 256 packets a call"),
         (lambda: simulator.Simulator(day, lines, rate=1, speed=1), "not both"),
         (lambda: simulator.Simulator(day, lines, rate=0), "rate is a whole number from 1"),

@@ -44,7 +44,7 @@ def run(day, lines, *, planted=(), rate=50_000, **options):
     ring = receiver.make_ring(1 << 13)
     one = receiver.Receiver(ring, lines, **{"mode": "poll", "patience": 0.1} | options)
     sending = simulator.Simulator(day, lines, rate=rate, planted=planted)
-    books = consumer.Consumer(ring, one.control, batch=64, capacity=SMALL)
+    books = consumer.Consumer(ring, one.control, batch=64, capacity=SMALL, yields=options.get("mode") == "yield")
     with sending, one, books:
         one.start()
         books.start()
@@ -61,6 +61,14 @@ def test_without_recvmmsg_a_call_for_each_packet_brings_the_same(day, digest, mo
     one, books, received, _, _ = run(day, ends(), mode=mode, singly=True)
     assert one._work.box.state[udp.SINGLY] == 1
     assert books.counters["messages"] == MESSAGES
+    assert received.ended
+    assert books.books.digest() == digest
+
+
+def test_three_parts_spin_on_three_cpus_and_take_turns_on_fewer(day, digest):
+    assert [receiver.usual_mode(cpus) for cpus in (1, 2, 3, 64)] == ["yield", "yield", "spin", "spin"]
+    assert receiver.usual_mode() in receiver.MODES
+    _, books, received, _, _ = run(day, ends(), mode="yield")
     assert received.ended
     assert books.books.digest() == digest
 

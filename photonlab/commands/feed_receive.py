@@ -13,7 +13,8 @@ def add(parts):
     """Describe it to argparse."""
     receive = parts.add_parser("receive", help="receive a feed, keep its books, and say each second how late it was")
     add_lines(receive)
-    receive.add_argument("--mode", choices=("spin", "poll", "block"), default="spin", help="how it waits (spin)")
+    modes = ("spin", "poll", "block", "yield")
+    receive.add_argument("--mode", choices=modes, help="how it waits (spin; on fewer than 3 CPUs yield)")
     receive.add_argument("--batch", type=count, default=256, metavar="N", help="packets of one call at most (256)")
     receive.add_argument("--drain", type=count, default=1, metavar="N", help="events the consumer takes at once (1)")
     receive.add_argument("--server", type=host_and_port, metavar="HOST:PORT", help="to ask for what was lost")
@@ -32,24 +33,28 @@ def add(parts):
 def _receive(options):
     from photonlab.systems.feed import consumer, receiver, schedule
 
-    ring = receiver.make_ring(options.ring)
+    ring, (mode, cpu) = receiver.make_ring(options.ring), _placed(options)
     lines, first = lines_of(options), 0 if options.late else 1
     page = schedule.open_schedule(options.schedule) if options.schedule else None
     with contextlib.ExitStack() as stack:
         receiving = stack.enter_context(
             receiver.Receiver(
-                ring, lines, mode=options.mode, batch=options.batch, server=options.server, first=first,
-                patience=options.patience, buffer=options.buffer, busy_poll=options.busy_poll,
+                ring, lines, mode=mode, batch=options.batch, server=options.server, first=first,
+                patience=options.patience, buffer=options.buffer, busy_poll=options.busy_poll, cpu=cpu,
             )
         )  # fmt: skip
         consuming = stack.enter_context(
-            consumer.Consumer(ring, receiving.control, page, batch=options.drain, first=first, symbols=options.symbols)
-        )
+            consumer.Consumer(
+                ring, receiving.control, page, batch=options.drain, first=first, symbols=options.symbols, cpu=cpu,
+                yields=mode == "yield",
+            )
+        )  # fmt: skip
         granted = receiving.granted[0]
         try:
             receiving.start()
             consuming.start()
-            print(f"receiving {' and '.join(map(str, lines))}; buffer {granted.buffer:,} bytes", flush=True)
+            named = f"receiving {' and '.join(map(str, lines))}; buffer {granted.buffer:,} bytes"
+            print(f"{named}; {_said(mode, cpu)}", flush=True)
             _watch(receiving, consuming, lines, options.silence)
         finally:
             receiving.close()
@@ -57,6 +62,23 @@ def _receive(options):
             _say_received(receiving.received(), consuming)
             if options.gaps:
                 _write_gaps(options.gaps, consuming)
+
+
+def _placed(options):
+    """Return how it waits, and the CPU that receiver and consumer share where there are too few for three that spin."""
+    from photonlab.machine import system
+    from photonlab.systems.feed import receiver
+
+    mode = options.mode or receiver.usual_mode()
+    shared = mode == "yield" and len(system.allowed_cpus()) == 2
+    return mode, system.choose_cpus(1)[0] if shared else None
+
+
+def _said(mode, cpu):
+    """Say how it waits, and where if that was settled."""
+    if cpu is None:
+        return f"waiting by {mode}"
+    return f"2 CPUs, so receiver and consumer take turns on CPU {cpu} (mode {mode}) and leave the other to the exchange"
 
 
 def _write_gaps(path, consuming):

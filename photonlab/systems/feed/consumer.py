@@ -40,6 +40,8 @@ class Consumer(Closed):
         See `Replayer`.
     cpu : int, optional
         To be pinned to.
+    yields : bool
+        Whether to give way to others while the ring is empty, as a receiver in mode "yield" does.
 
     Attributes
     ----------
@@ -49,7 +51,9 @@ class Consumer(Closed):
         See `consuming.Consuming`; they may be read at any time.
     """
 
-    def __init__(self, ring, receiver, schedule=None, *, batch=1, first=1, symbols=None, capacity=None, cpu=None):
+    def __init__(
+        self, ring, receiver, schedule=None, *, batch=1, first=1, symbols=None, capacity=None, cpu=None, yields=False
+    ):  # fmt: skip
         if not 1 <= batch <= LONGEST_BATCH:
             raise UserError(f"a consumer takes 1 to {LONGEST_BATCH} events at once, not {batch}")
         self.books = Replayer(symbols, name="feed", capacity=capacity)
@@ -57,7 +61,7 @@ class Consumer(Closed):
         self._schedule = np.zeros(512, np.uint64) if schedule is None else schedule
         self.parse, self.total, self.since_due = (histogram.empty(BOUND) for _ in range(3))
         state = np.zeros(32, np.uint64)
-        state[consuming.BATCH], state[consuming.NEXT] = batch, first
+        state[consuming.BATCH], state[consuming.NEXT], state[consuming.YIELDS] = batch, first, yields
         self._work = consuming.Consuming(
             state, np.zeros(16, np.uint64), np.zeros(3 * 4096, np.uint64), np.zeros(LONGEST_BATCH * 52 + 64, np.uint8),
             self.parse, self.total, self.since_due, np.zeros(256, np.uint64), np.zeros(256, np.uint64),

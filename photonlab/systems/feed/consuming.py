@@ -22,7 +22,7 @@ _PREFIX, _STAMP, _48 = np.uint64(PREFIX), np.uint64(PREFIX + 5), np.uint64(48)
 STOP = _0
 
 # Words of `state`
-BATCH, NEXT, OUTCOME, BOUNDED = (np.uint64(i) for i in range(4))
+BATCH, NEXT, OUTCOME, BOUNDED, YIELDS = (np.uint64(i) for i in range(5))
 COUNTERS = ("messages", "batches", "gaps", "never_came", "no_room", "no_message", "out_of_step", "incomplete_from")
 """Messages applied; drains that found some; gaps; messages that never came, that the ring had no room for, that are
 none of ITCH 5.0; events whose number did not follow (never: it would be a fault of the ring); first number missing."""
@@ -78,7 +78,10 @@ def consume_until(consuming, ring, feed, schedule, receiver):
         if count == _0:
             if load_acquire(receiver, receiving.FINISHED) != _0 and rings.waiting(ring, _1) == _0:
                 return
-            pause()
+            if state[YIELDS] != _0:
+                receiving.give_way()
+            else:
+                pause()
             continue
         first, end = rings.tail(ring), _0
         for i in range(count):

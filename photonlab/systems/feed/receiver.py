@@ -9,14 +9,14 @@ import numpy as np
 
 from photonlab.errors import Failure, UserError
 from photonlab.kernels import arbitration, moldudp64, ring
-from photonlab.machine import clock, multicast, udp
+from photonlab.machine import clock, multicast, system, udp
 from photonlab.machine.atomics import load_acquire, store_release
 from photonlab.machine.jit import kernel
 from photonlab.systems.feed import events, receiving
 from photonlab.systems.feed.simulator import LINE_A
 from photonlab.systems.feed.worker import Closed, Worker
 
-MODES = {"spin": receiving.SPIN, "poll": receiving.POLL, "block": receiving.BLOCK}
+MODES = {"spin": receiving.SPIN, "poll": receiving.POLL, "block": receiving.BLOCK, "yield": receiving.YIELD}
 _SPANS = 1 << 14
 _WAIT = 0.02  # seconds for which a call that waits may wait: the stop flag is seen then
 
@@ -38,6 +38,21 @@ class Received(NamedTuple):
     """Seconds since the last packet; None if none came."""
 
 
+def usual_mode(cpus=None) -> str:
+    """Return how to wait where nobody has said: exchange, receiver and consumer spin on three CPUs, not on fewer.
+
+    On fewer, receiver and consumer give way to each other: a thread that spins is otherwise taken off its CPU in the
+    middle of a packet, for milliseconds.
+
+    Parameters
+    ----------
+    cpus : int, optional
+        CPUs that this process may use, by default as the system says.
+    """
+    cpus = cpus or len(system.allowed_cpus())
+    return "spin" if cpus >= 3 else "yield"
+
+
 class Receiver(Closed):
     """Receives a feed into a ring.
 
@@ -48,7 +63,7 @@ class Receiver(Closed):
     lines : sequence of simulator.Endpoint
         One or two.
     mode : str
-        "spin", "poll" or "block": how it waits for packets.
+        "spin", "poll", "block" or "yield": how it waits for packets. The last is for a CPU shared with the consumer.
     batch : int
         Packets of one call at most, 1 to 256.
     server : (str, int), optional
