@@ -9,6 +9,7 @@ import importlib
 import io
 import json
 import pkgutil
+import socket
 import tempfile
 from pathlib import Path
 
@@ -211,7 +212,9 @@ def use_feed_formats():
 def use_feed():
     """A feed over real sockets, from the simulator to the books."""
     day, ring = synth.generate(500)[0], receiver.make_ring(1 << 10)
-    line = simulator.Endpoint("127.0.0.1", 30_999)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        line = simulator.Endpoint(*free.getsockname())
     with resend.ResendServer(day, "DAY1", port=0):
         receiving = receiver.Receiver(ring, [line], mode="poll")
         sending = simulator.Simulator(day, [line], rate=20_000)

@@ -39,11 +39,11 @@ def ends(count=1):
     return [simulator.Endpoint("127.0.0.1", next(_ports)) for _ in range(count)]
 
 
-def run(day, lines, *, planted=(), rate=50_000, **options):
+def run(day, lines, *, planted=(), rate=50_000, announcing=0.0, **options):
     """Send a day, and give receiver (closed), consumer, and what was received, left and lost."""
     ring = receiver.make_ring(1 << 13)
     one = receiver.Receiver(ring, lines, **{"mode": "poll", "patience": 0.1} | options)
-    sending = simulator.Simulator(day, lines, rate=rate, planted=planted)
+    sending = simulator.Simulator(day, lines, rate=rate, planted=planted, announcing=announcing)
     books = consumer.Consumer(ring, one.control, batch=64, capacity=SMALL, yields=options.get("mode") == "yield")
     with sending, one, books:
         one.start()
@@ -86,12 +86,12 @@ def test_a_clock_around_the_whole_call_counts_each_message_once(day, digest, sin
 
 def test_a_slow_reader_loses_exactly_what_the_system_counts(day):
     _, books, received, (left, lost), sent = run(
-        day, ends(), rate=200_000, batch=1, hold=100e-6, buffer=1 << 15, patience=0.0
+        day, ends(), rate=200_000, batch=1, hold=100e-6, buffer=1 << 15, patience=0.0, announcing=2.0
     )
     missing = sum(count for _, count in received.gaps)
     assert missing > 0
     assert lost == sent.lines[0]["sent"] - received.counters["packets"] - left
-    never_ended = 5 - received.stream["ends"] - left  # only ends come behind the first end
+    never_ended = sent.ends - received.stream["ends"] - left  # only ends come behind the first end
     assert missing == lost - never_ended
     assert books.counters["never_came"] == missing
     assert books.incomplete

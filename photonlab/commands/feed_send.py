@@ -8,6 +8,7 @@ from photonlab.commands.options import count
 from photonlab.errors import UserError
 
 _RESEND_PORT = 30_003
+_ANNOUNCED = 1.5  # seconds: a receiver with a full buffer loses what is announced only once
 
 
 def add(parts):
@@ -78,6 +79,7 @@ def _simulate(options):
                 data, lines, speed=options.speed, rate=options.rate, packet_rate=options.packets_per_second,
                 most=options.most, planted=[Faults(*line) for line in zip(*each, strict=True)], seed=options.seed,
                 schedule_path=options.schedule, segments=1 if options.segments == "off" else udp_segments.MOST,
+                announcing=_ANNOUNCED,
             )
         )  # fmt: skip
         server = None

@@ -13,7 +13,6 @@ from photonlab.systems.replayer import Replayer
 
 SPEEDS = (1, 10, 100)
 PLANTED = Faults(0.02, 0.01, 0.01)
-ENDS = 5  # packets that end the session carry no message: if the socket loses one, no number is missing
 _OPEN = 34_200_000_000_000  # 9:30 in ns: where a day is densest
 _BOTH = {"batch": 1, "buffer": 1 << 19}
 _SLOW = {"hold": 50e-6}
@@ -31,7 +30,7 @@ class Loss:
     dropped : int or None
         Packets that the socket had no room for, as the system counts them; None if it does not say.
     ends : int
-        Of the packets that end the session, and have no number, those that never came.
+        Of the packets that end the session, and have no number, those that never came: no message is missing then.
     """
 
     reader: str
@@ -64,7 +63,9 @@ def measure_loss(messages, rate, seed) -> list[Loss]:
     for name, options in (("keen reader", {}), ("slow reader", _SLOW)):
         run = feed_runs.paced(data, pacing={"rate": rate}, **_BOTH, **options)
         missing, (left, dropped) = sum(count for _, count in run.received.gaps), run.left
-        found.append(Loss(name, run.sent.messages, missing, dropped, ENDS - run.received.stream["ends"] - left))
+        found.append(
+            Loss(name, run.sent.messages, missing, dropped, run.sent.ends - run.received.stream["ends"] - left)
+        )
     return found
 
 

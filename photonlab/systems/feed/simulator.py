@@ -55,6 +55,8 @@ class Sent(NamedTuple):
     """Of each line: packets sent, lost, repeated, late; messages of the lost ones; buffers, system calls, refusals."""
     errors: Histogram
     """How late packets were, in units of 64 ns; empty if they were sent flat out."""
+    ends: int
+    """Packets on each line that told of the session's end; they have no number."""
     complete: bool
     """Whether the day was sent to its end."""
     segments: str
@@ -93,6 +95,9 @@ class Simulator(Closed):
     segments : int
         Packets at most that are handed to the system as one buffer, for it to cut up (`udp_segments`): only such as are
         due already, so none waits for another. 1 for each by itself, as it also is where the system cannot do it.
+    announcing : float
+        Seconds for which the session's end is announced on after its first packets, ever more rarely, for receivers
+        that have a full buffer just then.
 
     Raises
     ------
@@ -103,7 +108,7 @@ class Simulator(Closed):
     def __init__(
         self, data, lines=(LINE_A,), *, speed=None, rate=None, packet_rate=None, most=1, planted=(), seed=1,
         session=SESSION, together=50_000, schedule_path=None, cpu=None, heartbeat=1.0,
-        segments=udp_segments.MOST,
+        segments=udp_segments.MOST, announcing=0.0,
     ):  # fmt: skip
         if not 1 <= len(lines) <= 2:
             raise UserError(f"a feed has one line or two, not {len(lines)}")
@@ -119,6 +124,7 @@ class Simulator(Closed):
         self.schedule = schedule.make_schedule(
             speed=speed, rate=rate, packets=packet_rate, most=most, path=schedule_path
         )
+        self._announcing, self._ends = announcing, 0
         self.seed, self.planted = seed, (*planted, *[Faults()] * 2)[:2]
         words = [faults.words_of(one, seed, i) for i, one in enumerate(self.planted)]
         room = [ROOM if one.lost else 0 for one in self.planted]
@@ -162,8 +168,16 @@ class Simulator(Closed):
             self._damaged = not self._told.is_set() and self._sending.state[sending.WHY] == 0
             return
         for _ in range(_ENDS):
-            sending.beat(*self._lines, self._sending, np.uint64(moldudp64.END_OF_SESSION))
+            self._announce()
             time.sleep(_BETWEEN_ENDS)
+        until, gap = time.monotonic() + self._announcing, 2 * _BETWEEN_ENDS
+        while time.monotonic() + gap <= until and not self._told.wait(gap):
+            self._announce()
+            gap *= 2
+
+    def _announce(self):
+        sending.beat(*self._lines, self._sending, np.uint64(moldudp64.END_OF_SESSION))
+        self._ends += 1
 
     @property
     def _complete(self):
@@ -197,6 +211,7 @@ class Simulator(Closed):
             ended - self._began if self._began else 0.0,
             tuple(_line(line) for line in self._lines[: int(state[sending.LINES])]),
             self._sending.errors,
+            self._ends,
             self._complete,
             self._cut_up(),
         )
