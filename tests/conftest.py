@@ -1,7 +1,9 @@
 """What all tests share: seeded property tests without a time limit per example, and the folder of real data."""
 
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,9 @@ settings.register_profile(
     "seeded", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 settings.load_profile("seeded")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as a shell's background job: tests interrupt others
 
 REAL_DATA = Path(os.environ.get("PHOTONLAB_REAL_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 

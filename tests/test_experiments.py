@@ -390,5 +390,3 @@ def test_profiles_name_parameters_that_are_there():
     for profile in profiles.NAMES:
         folder = runner.paths.NOTEBOOKS
         profiles.resolve(profile, [folder / "01-parser.ipynb", folder / "02-order-book.ipynb"])
-
-

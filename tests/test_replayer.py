@@ -104,7 +104,6 @@ def test_look_ahead_changes_nothing():
     assert state_of(with_it) == state_of(without)
 
 
-
 # -- forms of input ------------------------------------------------------------------------------------------------
 
 
@@ -112,8 +111,7 @@ def test_every_form_of_input_is_one_type_to_the_kernel():
     """Trap 14: a read-only array is another type and would compile again, perhaps while somebody measures."""
     data = streams.long_stream(3, 300)
     expected = trace_of(replayed(data))
-    before = len(loop.replay.signatures)
-    assert before == 1
+    before = len(loop.replay.signatures)  # more than one if other tests have replayed into books of other kinds
     array = np.frombuffer(data, np.uint8)
     frozen, odd = array.copy(), np.zeros(len(data) + 1, np.uint8)
     frozen.flags.writeable = False
