@@ -289,14 +289,14 @@ def ask_everything(books, locate, reference):
 
 
 def use_calls():
-    """The replay that calls functions of one's own, and the one on several cores."""
+    """The replay that calls functions of one's own, the one on several cores, and that of a part."""
     data, capacity = (
         streams.long_stream(4, 2000, faults=0.1),
         {"pages": 1 << 16, "levels": 1 << 16, "tree_nodes": 1 << 16},
     )
     one = calling.CallingReplayer(capacity=capacity)
     two = sharded.Shards(2, capacity=capacity)
-    for replayer in (one, two):
+    for replayer in (one, two, sharded.Shard(0, 2, capacity=capacity)):
         replayer.feed(data)
         replayer.close()
         replayer.checksum()

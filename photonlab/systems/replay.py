@@ -86,10 +86,15 @@ def feed_all(replayer, source, salvage=False, progress=None) -> float:
     replayer.feed(b"")  # compile, or load from the cache, outside the time that is reported
     started = time.perf_counter()
     try:
-        for chunk in source.chunks(getattr(replayer, "next_buffer", None)):
-            replayer.feed(chunk)
-            if progress:
-                progress(source.done, source.size)
+        tell = (lambda: progress(source.done, source.size)) if progress else None
+        chunks = source.chunks(getattr(replayer, "next_buffer", None))
+        if isinstance(replayer, Shards):
+            replayer.draw(chunks, tell)
+        else:
+            for chunk in chunks:
+                replayer.feed(chunk)
+                if tell:
+                    tell()
     except OSError as error:
         read = f"after {replayer.messages:,} messages"
         raise UserError(f"{source.name}: cannot be read {read}: {error.strerror or error}") from None

@@ -65,8 +65,7 @@ class Replayer(Findings):
             If the books' memory is exhausted.
         """
         data = as_bytes_array(chunk)
-        if len(self._head) < _KEPT:
-            self._head += data[: _KEPT - len(self._head)].tobytes()
+        self._note_head(data)
         begin = 0
         while self._rest and not self.ended and begin < data.size:  # finish the message that was broken off
             known = len(self._rest) >= _PREFIX
@@ -85,6 +84,10 @@ class Replayer(Findings):
         if self.ended:
             self._note_after_end(data[begin:])
 
+    def _note_head(self, data):
+        if len(self._head) < _KEPT:
+            self._head += data[: _KEPT - len(self._head)].tobytes()
+
     def _run(self, data, begin):
         """Run the kernel over data[begin:]; return where it stopped."""
         at, outcome = self._apply(data, np.uint64(begin), np.uint64(data.size))
@@ -94,11 +97,15 @@ class Replayer(Findings):
         elif outcome == batch.IMPOSSIBLE_LENGTH:
             self._fail_on_length(int.from_bytes(data[int(at) : int(at) + _PREFIX].tobytes(), "big"))
         elif outcome == loop.FULL:
-            raise UserError(
-                f"{self.name}: the books are full at offset {self.position}: {self.live_orders:,} live orders; "
-                "more address space is needed than could be reserved"
-            )
+            raise self.full(self.position)
         return int(at)
+
+    def full(self, position) -> UserError:
+        """Return what to raise when there is no more memory for the books."""
+        return UserError(
+            f"{self.name}: the books are full at offset {position}: {self.live_orders:,} live orders; "
+            "more address space is needed than could be reserved"
+        )
 
     def _apply(self, data, begin, end):
         """Call the loop."""

@@ -56,7 +56,7 @@ def _frame(feed, data, at, end):
 
 
 @kernel(inner=True)
-def _list(batch, index, sides, data, end, count):
+def list_batch(batch, index, sides, data, end, count):
     """Ask for what the batch's messages refer to, and list them by what they do; returns the lengths of the lists."""
     gone, come, replaced, i = _0, _0, _0, _0
     while i < count:
@@ -99,7 +99,7 @@ def replay(feed, data, begin, end):
         changes = order_indices.changes_of(book.index)
         before = at
         count, at, outcome = _frame(feed, data, at, end)
-        gone, come, replaced = _list(batch, book.index, book.tree.sides, data, end, count)
+        gone, come, replaced = list_batch(batch, book.index, book.tree.sides, data, end, count)
         look_ahead(batch, book, data, end, gone, come, replaced)
         i = _0
         while i < count:
