@@ -1,8 +1,11 @@
 """What notebook 06-feed says of its measurements: prose that reads right both ways, counts compared, refusals."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from photonlab.lab.judge import claims, verdicts
 from photonlab.lab.measure import histogram
 from photonlab.lab.studies import feed_latency, feed_losses, feed_parse, feed_runs
 from photonlab.machine import clock
@@ -129,3 +132,37 @@ def test_a_slow_reader_loses_and_both_counts_agree():
     _, slow = feed_losses.measure_loss(4000, 100_000, 1)
     assert slow.missing > 0
     assert slow.disagreement == 0
+
+
+def test_a_speed_that_was_reached_is_the_published_one(monkeypatch):
+    """The figures once were shares of the speed asked for, and a simulator that kept all three failed the claim."""
+
+    def sent_in_time(_data, _mode, pacing):
+        monkeypatch.setattr(run.sent, "seconds", spans.pop(0) / pacing["speed"])
+        return run
+
+    run = SimpleNamespace(sent=SimpleNamespace(errors=histogram.empty(), seconds=0.0))
+    spans = [0.0] * 3
+    monkeypatch.setattr(feed_losses, "refused", lambda: "")
+    monkeypatch.setattr(feed_runs, "paced", sent_in_time)
+    data = feed_runs.day(4000, 1)
+    starts = feed_runs.offsets(data)
+    stamps = feed_runs.stamps(data, starts).astype(np.int64)
+    first = int(np.searchsorted(stamps, 34_200_000_000_000))
+    for i, speed in enumerate(feed_losses.SPEEDS):
+        behind = int(np.searchsorted(stamps, stamps[first] + int(60 * speed * 1e9))) + 1
+        spans[i] = int(stamps[min(behind, starts.size - 1) - 1] - stamps[first]) / 1e9
+    rows = feed_losses.measure_rates(4000, 60, 1)
+    assert [row["reached [×]"] for row in rows] == pytest.approx(feed_losses.SPEEDS)
+    assert [row["kept [×]"] for row in rows] == pytest.approx([1.0] * 3)
+    judged = verdicts.judge(
+        [claims.by_id()["P14"]],
+        [
+            {
+                "run": "r", "claim": "P14", "statistic": "rate", "variant": row["speed"], "value": row["reached [×]"],
+                "unit": "×", "low": None, "high": None, "note": "", "notebook": "06-feed",
+            }
+            for row in rows
+        ],
+    )[0]  # fmt: skip
+    assert judged.verdict == "holds"
