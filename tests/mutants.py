@@ -29,9 +29,9 @@ HASHING, POOL, INDEX, TREE, BOOK, BATCH, LOOP, REPLAYER, MOLD, ARBITER, SOUP, HE
     "kernels/ring.py",
 )  # fmt: skip
 
-SIFT, RECORD, LADDER, LIVES, DEPTH = (
-    "systems/sift.py", "systems/tables/record.py", "systems/tables/ladder.py", "systems/tables/lives.py",
-    "systems/tables/depth.py",
+SIFT, RECORD, LIVES, STEPS, UNFOLDING = (
+    "systems/sift.py", "systems/tables/record.py", "systems/tables/lives.py", "systems/tables/steps.py",
+    "systems/tables/unfolding.py",
 )  # fmt: skip
 
 CUT, SENDING = "machine/udp_segments.py", "systems/feed/sending.py"
@@ -178,11 +178,15 @@ MUTANTS = {
     "touch: shares of the best alone": (RECORD, "np.uint64(was_best) | np.uint64(new_key", "np.uint64(new_key"),
     "touch: a row for nothing": (RECORD, "touch[last + _1] == bids and", "False and"),
     "trade: not of a fill": (RECORD, "what - EXECUTE <= EXECUTE_AT - EXECUTE:", "what == EXECUTE_AT:"),
-    "depth: one rank late": (LADDER, "book_views.level_after(book, before) if before", "before if before"),
-    "depth: an ended level stays": (LADDER, "np.uint64(book.words[at + books.FIRST]) == level or ", ""),
-    "depth: a level that is another now": (LADDER, " or np.uint64(book.words[at + books.KEY]) != key", ""),
-    "depth: bids one off": (DEPTH, "turned - np.uint64(turned != _0)", "turned"),
-    "depth: old shares": (LADDER, "    ladders[base + levels + rank] = shares\n    return", "    return"),
+    "depth: one rank late": (STEPS, "book_views.level_after(book, before) if before", "before if before"),
+    "depth: an ended level stays": (STEPS, "np.uint64(book.words[at + books.FIRST]) == level or ", ""),
+    "depth: a level that is another now": (STEPS, " or np.uint64(book.words[at + books.KEY]) != key", ""),
+    "depth: a replacement's row": (RECORD, "        steps.end_row(rows)\n\n\n@kernel(**_COLD)\ndef _depth_anew",
+                                   "        pass\n\n\n@kernel(**_COLD)\ndef _depth_anew"),
+    "depth: old shares": (UNFOLDING, "        store_le64(now, amounts + (rank << _3), shares)\n        return",
+                          "        return"),
+    "depth: a row for nothing": (UNFOLDING, "if changed != _0:", "if True:"),
+    "depth: the last rows": (UNFOLDING, "if filled != _0:", "if False:"),
     "orders: a delete cancels nothing": (LIVES, "elif what - CANCEL <= DELETE - CANCEL:", "elif what == CANCEL:"),
     "sift: decided once for all": (SIFT, " or (kind == _R and sieve.symbols.size != 0):", ":"),
     "sift: numbers of what is left": (SIFT, "sieve.numbers[kept] = number", "sieve.numbers[kept] = kept"),

@@ -18,7 +18,7 @@ from photonlab.kernels import decode
 from photonlab.kernels.itch import BY_TYPE
 from photonlab.machine.memory import huge_array
 from photonlab.systems import inputs, synth
-from photonlab.systems.tables import make
+from photonlab.systems.tables import conveyor, make
 from photonlab.systems.tables.columns import Buffers
 from tests.oracle import itch, streams
 from tests.oracle import tables as oracle
@@ -204,6 +204,17 @@ def best(orders, symbol):
         price = choose((price for price, _ in mine), default=None)
         sides += [price, sum(shares for at, shares in mine if at == price) if mine else None]
     return tuple(sides)
+
+
+@pytest.mark.parametrize("levels", [1, 10, 17])
+def test_depth_of_other_levels_is_the_oracles(levels, tmp_path, monkeypatch):
+    monkeypatch.setattr(conveyor, "KEPT_ROWS", 512)  # several blocks
+    data = distinct(streams.long_stream(33, 3_000, instruments=2, faults=0.1))
+    (tmp_path / "x").write_bytes(data)
+    for out in (None, tmp_path / "out"):
+        done = photonlab.tables(tmp_path / "x", depth=levels, out=out)
+        rows = [tuple(value or 0 for value in row) for row in twin_of(data, levels).depth_rows]
+        assert sorted(rows_of(done.depth, locates(done))) == sorted(rows)
 
 
 def test_depth_on_a_grid_is_the_book_at_that_time(day):

@@ -19,3 +19,15 @@ def count_line(words, at, value):
 
 def sum_line(words, at):
     return np.uint64(sum(int(word) for word in words[_line(words, at)]) % 2**64)
+
+
+def stream_line(source, at, into, to):
+    if into[int(to) :].__array_interface__["data"][0] % 64:
+        raise ValueError(f"word {to} is not the first of a line")
+    copy_line(source, at, into, to)
+
+
+def count_above(halves, at, value):
+    if not 0 <= int(at) <= len(halves) - 16:
+        raise IndexError(f"line at {at} of {len(halves)} halves")
+    return np.uint64(sum(int(half) > int(value) for half in halves[int(at) : int(at) + 16]))

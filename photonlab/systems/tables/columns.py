@@ -12,9 +12,11 @@ from photonlab.kernels.itch import BY_TYPE
 from photonlab.machine.memory import huge_array
 from photonlab.systems.batch import BATCH
 
-SPARE = 4 * BATCH  # rows that a batch may still write once the limit is reached
+SPARE = 4 * BATCH
 HEAD_WORDS = 3  # of a row of depth as kernels write it: number, time, locate
+STEP_WORDS = 4  # of what changes depth, see `tables/steps.py`
 _LINE = 64
+_STEPS = 1 << 20
 _WORDS = 3 << 20  # bytes of a block of rows of words, which should stay in the cache until they are columns
 
 # Numbers of the tables that a replay of the books writes; tables of messages follow
@@ -36,15 +38,21 @@ class Column(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A table's name and columns; and the levels of depth if kernels write its rows as words (`tables/depth.py`)."""
+    """A table's name and columns; and how kernels write it if not in columns.
+
+    `levels` are those of depth, whose rows they write as words (`tables/depth.py`), or as `steps` (`tables/steps.py`).
+    """
 
     name: str
     columns: tuple[Column, ...]
     levels: int = 0
+    steps: bool = False
 
     @property
     def written(self) -> tuple[Column, ...]:
-        """The columns as kernels write them: one of whole rows if those are words."""
+        """The columns as kernels write them: one of whole rows, or steps, if those are words."""
+        if self.steps:
+            return (Column("step", 8 * STEP_WORDS, "words"),)
         if self.levels:
             return (Column("row", 8 * (HEAD_WORDS + 4 * self.levels), "words"),)
         return self.columns
@@ -53,6 +61,16 @@ class Layout(NamedTuple):
     def row_bytes(self) -> int:
         """Bytes of a row as kernels write it."""
         return sum(column.width for column in self.written)
+
+    @property
+    def spare(self) -> int:
+        """Rows that a batch may still write once the limit is reached."""
+        return max(SPARE, 2 * BATCH * self.levels) if self.steps else SPARE
+
+    @property
+    def block_bytes(self) -> int | None:
+        """Bytes of a block that should stay in the cache, if it should."""
+        return (_STEPS if self.steps else _WORDS) if self.levels else None
 
 
 class Rows(NamedTuple):
@@ -137,7 +155,7 @@ _ORDERS = Layout(
 _BROKEN = Layout("broken", (*_HEAD, Column("match_number", 8, "uint64")))
 
 
-def _depth(levels: int) -> Layout:
+def _depth(levels: int, steps: bool) -> Layout:
     """Return the layout of depth: the bids' prices, then their shares, then the asks'.
 
     A level that is not there is zero, and not missing: to mark what is missing would take Parquet half as long again.
@@ -146,12 +164,12 @@ def _depth(levels: int) -> Layout:
     for side in ("bid", "ask"):
         for what, width, kind in (("", 4, "price4"), ("_shares", 8, "int64")):
             columns += [Column(f"{side}{what}_{rank}", width, kind) for rank in range(1, levels + 1)]
-    return Layout("depth", tuple(columns), levels)
+    return Layout("depth", tuple(columns), levels, steps)
 
 
-def book_layouts(levels: int = 1) -> tuple[Layout, ...]:
+def book_layouts(levels: int = 1, steps: bool = False) -> tuple[Layout, ...]:
     """Return the layouts of `BOOK_TABLES`, in their order."""
-    return _BBO, _TRADES, _depth(levels), _ORDERS, _BROKEN
+    return _BBO, _TRADES, _depth(levels, steps), _ORDERS, _BROKEN
 
 
 def message_layout(name: str, types: str) -> Layout:
@@ -192,7 +210,7 @@ class Buffers:
         self.generations = generations
         first = np.cumsum([0, *(len(layout.written) for layout in layouts)])
         self.capacities = [
-            max(min(rows, (_WORDS if layout.levels else most_bytes) // layout.row_bytes), SPARE + 16) if wanted else 0
+            max(min(rows, (layout.block_bytes or most_bytes) // layout.row_bytes), layout.spare + 16) if wanted else 0
             for layout, wanted in zip(layouts, used, strict=True)
         ]
         self._at = np.zeros((generations, first[-1]), np.uint64)
@@ -209,7 +227,10 @@ class Buffers:
             np.zeros(first[-1], np.uint64),
             first[:-1].astype(np.uint64),
             np.zeros(len(layouts), np.uint64),
-            np.array([max(capacity - SPARE, 0) for capacity in self.capacities], np.uint64),
+            np.array(
+                [max(capacity - one.spare, 0) for one, capacity in zip(layouts, self.capacities, strict=True)],
+                np.uint64,
+            ),
             np.zeros(1, np.uint64),
         )
         self._first = first

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 
 from photonlab.machine.memory import huge_array
-from photonlab.systems.tables import depth
+from photonlab.systems.tables import depth, unfolding
 from photonlab.systems.tables.columns import Buffers
 
 GROUP_ROWS, KEPT_ROWS = 1 << 17, 1 << 16
@@ -35,6 +35,11 @@ class Conveyor:
         self._free = []
         self._now = []
         self._turned = {}
+        self._unfoldings = {
+            number: unfolding.make_unfolding(layout.levels)
+            for number, (layout, capacity) in enumerate(zip(buffers.layouts, buffers.capacities, strict=True))
+            if layout.steps and capacity
+        }
         for number, capacity in enumerate(buffers.capacities):
             self._free.append(queue.SimpleQueue())
             self._now.append(0)
@@ -104,11 +109,11 @@ class Conveyor:
         self._sink.put(layout, self._converter.batch(layout, views, copy=self._sink.keeps))
 
     def _turn(self, number, layout, rows):
-        """Make columns of rows of words; pass them on when they are many."""
+        """Make columns of rows of words, or of steps; pass them on when they are many."""
         done, words = 0, rows.reshape(-1)
         while done < len(rows):
             if number not in self._turned:
-                self._turned[number] = Turned(layout, self._sink.keeps)
+                self._turned[number] = Turned(layout, self._sink.keeps, self._unfoldings.get(number))
             turned = self._turned[number]
             done += turned.take(words, done, len(rows) - done)
             if turned.full:
@@ -124,12 +129,13 @@ class Conveyor:
 
     def _flush(self):
         for number, turned in list(self._turned.items()):
+            turned.finish()
             if turned.count:
                 self._pass_turned(number, turned)
 
 
 class Turned:
-    """Columns that are made of rows of words.
+    """Columns that are made of rows of words, or of steps.
 
     Parameters
     ----------
@@ -137,12 +143,14 @@ class Turned:
     kept : bool
         Whether what is passed on keeps its memory. It is the C library's then, which has some to use again: memory
         that the system gives is dear at its first touch.
+    unfolding : Unfolding, optional
+        For steps.
     """
 
-    def __init__(self, layout, kept):
-        rows, allocate = (KEPT_ROWS, np.empty) if kept else (GROUP_ROWS, huge_array)
-        self.buffers = Buffers([layout._replace(levels=0)], [True], rows, 1, 1 << 40, allocate)
-        self.count, self._levels = 0, np.uint64(layout.levels)
+    def __init__(self, layout, kept, unfolding=None):
+        rows, allocate = (KEPT_ROWS, _empty_lines) if kept else (GROUP_ROWS, huge_array)
+        self.buffers = Buffers([layout._replace(levels=0, steps=False)], [True], rows, 1, 1 << 40, allocate)
+        self.count, self._levels, self._unfolding = 0, np.uint64(layout.levels), unfolding
         self.buffers.use(0, 0)
 
     @property
@@ -151,9 +159,27 @@ class Turned:
         return self.count == self.buffers.capacities[0]
 
     def take(self, words, begin, count) -> int:
-        """Turn as many rows as there is room for; return how many."""
-        count = min(count, self.buffers.capacities[0] - self.count)
-        memory, starts = self.buffers.rows.memory, self.buffers.rows.at
-        depth.to_columns(words, np.uint64(begin), np.uint64(count), self._levels, memory, starts, np.uint64(self.count))
+        """Turn as many rows, or steps, as there is room for; return how many."""
+        memory, starts, row = self.buffers.rows.memory, self.buffers.rows.at, np.uint64(self.count)
+        begin, room = np.uint64(begin), np.uint64(self.buffers.capacities[0])
+        if self._unfolding is not None:
+            end, memory = begin + np.uint64(count), memory.view(np.uint64)
+            step, row = unfolding.unfold(self._unfolding, words, begin, end, self._levels, memory, starts, row, room)
+            self.count = int(row)
+            return int(step) - int(begin)
+        count = min(count, int(room) - self.count)
+        depth.to_columns(words, begin, np.uint64(count), self._levels, memory, starts, row)
         self.count += count
         return count
+
+    def finish(self):
+        """Write what waits for more."""
+        if self._unfolding is not None:
+            memory, starts = self.buffers.rows.memory.view(np.uint64), self.buffers.rows.at
+            self.count += int(unfolding.flush(self._unfolding, self._levels, memory, starts, np.uint64(self.count)))
+
+
+def _empty_lines(length, dtype):
+    """Return memory from the C library that begins where a line does."""
+    memory = np.empty(length + 64, dtype)
+    return memory[-memory.__array_interface__["data"][0] % 64 :][:length]

@@ -1,7 +1,7 @@
-"""The best levels of each book side as last written, so that a change costs only the ranks that it moves.
+"""The best levels of each book side as last read, for snapshots: what no message touched since need not be read again.
 
 A side's ladder has, for each of n ranks: its key turned round (`NO_KEY` - key: the higher, the better, 0 for no level),
-its shares, and the level's handle, each n words in a row; and a word that marks it as stale, for who reads it seldom.
+its shares, and the level's handle, each n words in a row; and a word that marks it as stale.
 """
 
 import numpy as np
@@ -19,45 +19,6 @@ _COLD = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 def ladder_at(side, levels):
     """Return the index of a side's ladder of so many levels."""
     return side * (_3 * levels + _1)
-
-
-@kernel(inner=True)
-def update(book, ladders, levels, side, key):
-    """Bring a side's ladder up to date at one key, where a message may have changed, made or ended a level.
-
-    What lies at better keys must be up to date. Of two keys take first that from which the message took.
-
-    Parameters
-    ----------
-    book : Book
-    ladders : ndarray of uint64
-    levels : uint64
-        Ranks of a ladder.
-    side, key : uint64
-
-    Returns
-    -------
-    bool
-        Whether any rank is another one now.
-    """
-    base, turned = ladder_at(side, levels), NO_KEY - key
-    rank = _0
-    for k in range(levels):  # all of them: where to stop nobody can predict
-        rank += np.uint64(ladders[base + np.uint64(k)] > turned)
-    if rank == levels:
-        return False
-    if ladders[base + rank] != turned:
-        _insert(book, ladders, levels, side, rank)
-        return True
-    level = ladders[base + _2 * levels + rank]
-    at = books.word_at(level)
-    if np.uint64(book.words[at + books.FIRST]) == level or np.uint64(book.words[at + books.KEY]) != key:
-        _remove(book, ladders, levels, side, rank)  # its queue is empty, or it serves as another level now
-        return True
-    shares = book.pairs[books.volume_at(level)]
-    changed = ladders[base + levels + rank] != shares
-    ladders[base + levels + rank] = shares
-    return changed
 
 
 @kernel(inner=True)
@@ -79,34 +40,6 @@ def _level_of(book, ladders, base, levels, side, rank):
         return book_views.best_level(book, side)
     before = ladders[base + _2 * levels + rank - _1]
     return book_views.level_after(book, before) if before != _0 else _0
-
-
-@kernel(**_COLD)
-def _insert(book, ladders, levels, side, rank):
-    """Make room for a new level at a rank, and write it."""
-    base = ladder_at(side, levels)
-    part = base
-    while part < base + _3 * levels:
-        k = levels - _1
-        while k > rank:
-            ladders[part + k] = ladders[part + k - _1]
-            k -= _1
-        part += levels
-    _set(book, ladders, base, levels, rank, _level_of(book, ladders, base, levels, side, rank))
-
-
-@kernel(**_COLD)
-def _remove(book, ladders, levels, side, rank):
-    """Close the gap that a level left at a rank, and write the one that moves up to the last rank."""
-    base, last = ladder_at(side, levels), levels - _1
-    part = base
-    while part < base + _3 * levels:
-        k = rank
-        while k < last:
-            ladders[part + k] = ladders[part + k + _1]
-            k += _1
-        part += levels
-    _set(book, ladders, base, levels, last, _level_of(book, ladders, base, levels, side, last))
 
 
 @kernel(**_COLD)

@@ -27,7 +27,7 @@ from photonlab.machine.memory import huge_array
 from photonlab.systems import batch as batches
 from photonlab.systems.batch import ADD, CLASS_SHIFT, EXECUTE, EXECUTE_AT, MORE, OFFSET, OTHER, REPLACE
 from photonlab.systems.message_loop import FULL, LOCATES, NEVER, apply
-from photonlab.systems.tables import depth, ladder, lives
+from photonlab.systems.tables import ladder, lives, steps
 from photonlab.systems.tables.columns import BBO, BROKEN, ORDERS, TRADES, Rows
 
 _0, _1, _2, _3, _8 = (np.uint64(i) for i in (0, 1, 2, 3, 8))
@@ -62,7 +62,9 @@ class Output(NamedTuple):
     touch : ndarray of uint64, shape (4 * 65536,)
         By locate: bid, bid shares, ask, ask shares as last written; an empty side has the price `NO_KEY`.
     ladder : ndarray of uint64
-        The best levels of each side, see `tables/ladder.py`.
+        The best levels of each side for snapshots, see `tables/ladder.py`.
+    ranks : ndarray of uint32
+        The best levels of each side for steps of depth, see `tables/steps.py`.
     lives : ndarray of uint64, shape (8 * nodes,)
         What has become of each live order, see `tables/lives.py`.
     """
@@ -72,6 +74,7 @@ class Output(NamedTuple):
     numbers: np.ndarray
     touch: np.ndarray
     ladder: np.ndarray
+    ranks: np.ndarray
     lives: np.ndarray
 
 
@@ -95,14 +98,14 @@ def make_output(rows, book, flags, levels=1) -> Output:
     state[FLAGS], state[LEVELS], state[GRID] = flags, levels, NO_GRID
     touch = np.zeros((LOCATES, 4), np.uint64)
     touch[:, 0::2] = price_tree.NO_KEY
-    kept = int(flags & int(WANTS_DEPTH | WANTS_GRID))
     nodes = int(book.tally[books.LEVEL_BASE]) if flags & int(WANTS_ORDERS) else 1
     return Output(
         rows,
         state,
         np.zeros(1, np.uint64),
         touch.reshape(-1),
-        huge_array(2 * LOCATES * (3 * levels + 1) if kept else 1, np.uint64),
+        huge_array(2 * LOCATES * (3 * levels + 1) if flags & int(WANTS_GRID) else 1, np.uint64),
+        steps.make_ranks(levels if flags & int(WANTS_DEPTH) else 0),
         huge_array(nodes * int(lives.WORDS), np.uint64),
     )
 
@@ -284,36 +287,32 @@ def _touch(book, rows, touch, ns, locate, number):
 
 @kernel(inner=True)
 def _depth(book, out, side, old_key, new_key, replaced, pushed, ns, number):
-    """Bring the ladders up to date after a message, and write a row for each instrument of which that changed any."""
-    levels, ladders = out.state[LEVELS], out.ladder
+    """Write what a message changed of depth, and where the row of each instrument ends."""
+    rows, ranks, levels = out.rows, out.ranks, out.state[LEVELS]
     if pushed != _0 or (replaced and old_key == new_key):
-        _depth_anew(book, out.rows, ladders, levels, side, pushed, ns, number)
-        return
-    changed = ladder.update(book, ladders, levels, side, min(old_key, old_key if replaced else new_key))
-    if replaced:
-        other = _second(book, ladders, levels, side, new_key)
-        changed = changed or other
-    if changed:
-        depth.write_row(out.rows, ladders, levels, side >> _1, ns, number)
+        _depth_anew(book, rows, ranks, levels, side, pushed, ns, number)
+    elif replaced:
+        _depth_replaced(book, rows, ranks, levels, side, old_key, new_key, ns, number)
+    else:
+        steps.update(book, rows, ranks, levels, side, min(old_key, new_key), ns, number, steps.ENDS)
 
 
 @kernel(**_COLD)
-def _second(book, ladders, levels, side, key):
-    return ladder.update(book, ladders, levels, side, key)
+def _depth_replaced(book, rows, ranks, levels, side, old_key, new_key, ns, number):
+    first = steps.update(book, rows, ranks, levels, side, old_key, ns, number, _0)
+    if not steps.update(book, rows, ranks, levels, side, new_key, ns, number, steps.ENDS) and first:
+        steps.end_row(rows)
 
 
 @kernel(**_COLD)
-def _depth_anew(book, rows, ladders, levels, side, pushed, ns, number):
+def _depth_anew(book, rows, ranks, levels, side, pushed, ns, number):
     """The same where several levels may have changed: at two sides, or ended and made anew at one price."""
-    changed = ladder.fill(book, ladders, levels, side)
     if pushed != _0:
-        other = ladder.fill(book, ladders, levels, pushed - _1)
-        if pushed - _1 >> _1 == side >> _1:
-            changed = changed or other
-        elif other:
-            depth.write_row(rows, ladders, levels, pushed - _1 >> _1, ns, number)
-    if changed:
-        depth.write_row(rows, ladders, levels, side >> _1, ns, number)
+        steps.fill(book, rows, ranks, levels, pushed - _1, ns, number)
+        if pushed - _1 >> _1 != side >> _1:
+            steps.end_row(rows)
+    steps.fill(book, rows, ranks, levels, side, ns, number)
+    steps.end_row(rows)
 
 
 @kernel(inner=True)

@@ -51,7 +51,7 @@ class Wanted:
     @property
     def layouts(self) -> list:
         """All layouts, in the order of their numbers."""
-        book = columns.book_layouts(max(self.depth, 1))
+        book = columns.book_layouts(max(self.depth, 1), steps=bool(self.depth and not self.every))
         return [*book, *(columns.message_layout(name, types) for name, types in self.types.items())]
 
     @property
