@@ -17,11 +17,25 @@ pytestmark = pytest.mark.skipif(not udp.available(), reason="no recvmmsg")
 PORT = 41_000 + os.getpid() % 500 * 4
 
 
+_started = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs_on():
+    """End what a test that failed has left, lest the next ones meet it on their ports."""
+    yield
+    while _started:
+        with _started.pop() as process:
+            process.kill()
+
+
 def start(*arguments):
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "photonlab", "feed", *map(str, arguments)],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
+    _started.append(process)
+    return process
 
 
 def first_line(process):
