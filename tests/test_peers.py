@@ -108,7 +108,8 @@ def test_cores(today, monkeypatch):
     assert found.rows()[0]["value"] is None and "Not measured" in shards.sentence(found)
     long = replace(found, day=replace(today, messages=day.FEWEST))
     assert long.rows()[0]["value"] > 0 and "times as fast as on one" in shards.sentence(long)
-    assert len(shards.table(long)) == 2 and sum(long.parts) == pytest.approx(1)
+    assert len(shards.table(long)) == 3 and sum(long.parts) == pytest.approx(1)
+    assert long.rows()[1]["variant"] == "1 core / 2 whole days at once, each on 1 core"
     monkeypatch.setattr(shards.system, "allowed_cpus", lambda: (0,))
     alone = shards.measure(today, 2, 3)
     assert "may use 1 cores, 2 are asked for" in shards.sentence(alone) and len(shards.table(alone)) == 1

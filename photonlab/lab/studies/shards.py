@@ -1,6 +1,7 @@
 """One day on one core and on several: the same result, and how much sooner."""
 
 import tempfile
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,33 @@ class Pass:
         return self.replayer.messages
 
 
+class Together:
+    """A day replayed on each core at once, apart from one another: as good as dividing it could become.
+
+    Parameters
+    ----------
+    passes : list of Pass
+    """
+
+    def __init__(self, passes):
+        self.passes = passes
+
+    def prepare(self):
+        """Begin anew."""
+        for one in self.passes:
+            one.prepare()
+
+    def __call__(self):
+        """Replay all to the end; return the messages of one."""
+        threads = [threading.Thread(target=one) for one in self.passes[1:]]
+        for thread in threads:
+            thread.start()
+        messages = self.passes[0]()
+        for thread in threads:
+            thread.join()
+        return messages
+
+
 @dataclass(frozen=True)
 class Found:
     """What was measured.
@@ -62,7 +90,12 @@ class Found:
     @property
     def several(self) -> str:
         """Name of the variant on several cores."""
-        return f"{self.cores} cores"
+        return _several(self.cores)
+
+    @property
+    def ceiling(self) -> str:
+        """Name of the variant that shares nothing."""
+        return _ceiling(self.cores)
 
     @property
     def note(self) -> str:
@@ -71,11 +104,20 @@ class Found:
 
     def rows(self) -> list[dict]:
         """Arguments of `record`."""
-        row = {"statistic": "replay time", "variant": f"{ONE} / {self.several}"}
         why = self.why_not or self.day.too_short
         return [
-            row | ({"value": None, "unit": "×", "note": why} if why else self.comparison.ratio(ONE, self.several).row)
+            {"statistic": "replay time", "variant": f"{ONE} / {name}"}
+            | ({"value": None, "unit": "×", "note": why} if why else self.comparison.ratio(ONE, name).row)
+            for name in (self.several, self.ceiling)
         ]
+
+
+def _several(cores):
+    return f"{cores} cores"
+
+
+def _ceiling(cores):
+    return f"{cores} whole days at once, each on 1 core"
 
 
 def measure(day, cores, rounds) -> Found:
@@ -97,15 +139,19 @@ def measure(day, cores, rounds) -> Found:
     with tempfile.NamedTemporaryFile() as file:  # in the page cache: both read it as a user's file is read
         file.write(day.data)
         file.flush()
-        passes = {ONE: Pass(file.name, Replayer), f"{cores} cores": Pass(file.name, lambda: Shards(cores))}
+        one, several = Pass(file.name, Replayer), Pass(file.name, lambda: Shards(cores))
+        apart = Together([Pass(file.name, Replayer) for _ in range(cores)])
+        passes = {ONE: one, _several(cores): several, _ceiling(cores): apart}
+        messages = day.messages
         compared = timing.compare(
-            passes, rounds=rounds, ops=day.messages, setup={name: one.prepare for name, one in passes.items()},
+            passes, rounds=rounds, setup={name: each.prepare for name, each in passes.items()},
+            ops={name: cores * messages if each is apart else messages for name, each in passes.items()},
             retakes=rounds // 2,
         )  # fmt: skip
-    checksums = {name: one.replayer.checksum() for name, one in passes.items()}
-    if len(set(checksums.values())) > 1:
-        raise timing.ChecksumError(f"the cores changed the result: {checksums}")
-    shared = passes[f"{cores} cores"].replayer
+    shared = several.replayer
+    checksums = {each.replayer.checksum() for each in (one, several, *apart.passes)}
+    if len(checksums) > 1:
+        raise timing.ChecksumError(f"the cores changed the result: {sorted(checksums)}")
     live = np.array([part.live_orders for part in shared.parts], float)
     return Found(day, cores, compared, (live / max(live.sum(), 1)).tolist(), "")
 
@@ -133,7 +179,7 @@ def table(found):
                 "times as fast": ratio.value,
                 "95 %": f"{ratio.low:.2f}–{ratio.high:.2f}",
                 "live orders by core [%]": ", ".join(f"{100 * part:.0f}" for part in found.parts)
-                if name != ONE
+                if name == found.several
                 else "",
             }
         )
@@ -154,8 +200,9 @@ def sentence(found):
     """
     if found.why_not or found.day.too_short:
         return f"Not measured: {found.why_not or found.day.too_short}."
-    ratio = found.comparison.ratio(ONE, found.several)
+    ratio, apart = (found.comparison.ratio(ONE, name) for name in (found.several, found.ceiling))
     return (
         f"On {found.several} the day is replayed **{ratio.value:.2f}** times as fast as on one ({ratio.low:.2f} to "
-        f"{ratio.high:.2f}), to the same books and counters."
+        f"{ratio.high:.2f}), to the same books and counters. Replays that share nothing do {apart.value:.2f} times the "
+        f"work of one here ({apart.low:.2f} to {apart.high:.2f}): the ceiling."
     )
