@@ -14,7 +14,7 @@ import numpy as np
 from photonlab.kernels import book as books
 from photonlab.kernels import book_views
 from photonlab.machine import lines
-from photonlab.machine.bits import load_le64, store_le64
+from photonlab.machine.bits import load_le64, prefetch_write, store_le64
 from photonlab.machine.jit import kernel
 from photonlab.machine.memory import huge_array
 from photonlab.systems.message_loop import LOCATES
@@ -27,6 +27,7 @@ _COLD = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 SIDE_AT, RANK_AT, KIND_AT = np.uint64(32), np.uint64(49), np.uint64(56)
 SET, INSERTED, REMOVED = (np.uint64(i) for i in range(3))
 ENDS = np.uint64(1 << 63)
+_AHEAD = np.uint64(512)  # bytes
 HEAD_AT, SHARES_AT = np.uint64(16), np.uint64(24)
 
 
@@ -90,6 +91,7 @@ def _write(rows, side, kind, rank, price, shares, ns, number):
     """Write a step; what ends a row is a bit of its kind."""
     step = rows.counts[DEPTH]
     to = rows.at[rows.first[DEPTH]] + (step << _5)
+    prefetch_write(rows.memory, to + _AHEAD)  # the other thread had this memory last
     store_le64(rows.memory, to, number)
     store_le64(rows.memory, to + _8, ns)
     store_le64(rows.memory, to + HEAD_AT, price | side << SIDE_AT | rank << RANK_AT | kind << KIND_AT)
