@@ -33,6 +33,7 @@ from photonlab.systems.tick_to_trade import engine as engines
 from photonlab.systems.tick_to_trade import loops, messages
 from photonlab.systems.transports import link
 from tests import drivers, mold_drivers
+from tests.cores_check import check_cores
 from tests.oracle import book as oracle
 from tests.oracle import captures, itch, streams
 from tests.oracle import map as map_oracle
@@ -67,6 +68,7 @@ def check_all(books_first):
         check_index,
         check_tree,
         check_tables,
+        check_cores,
         check_engine,
     ]
     replay = [check_rules, check_streams, check_prices, check_chunks]

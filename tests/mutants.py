@@ -29,6 +29,8 @@ HASHING, POOL, INDEX, TREE, BOOK, BATCH, LOOP, REPLAYER, MOLD, ARBITER, SOUP, HE
     "kernels/ring.py",
 )  # fmt: skip
 
+DEALT, SHARDED = "systems/dealt_loop.py", "systems/sharded.py"
+
 SIFT, RECORD, LIVES, STEPS, UNFOLDING = (
     "systems/sift.py", "systems/tables/record.py", "systems/tables/lives.py", "systems/tables/steps.py",
     "systems/tables/unfolding.py",
@@ -190,6 +192,14 @@ MUTANTS = {
     "orders: a delete cancels nothing": (LIVES, "elif what - CANCEL <= DELETE - CANCEL:", "elif what == CANCEL:"),
     "sift: decided once for all": (SIFT, " or (kind == _R and sieve.symbols.size != 0):", ":"),
     "sift: numbers of what is left": (SIFT, "sieve.numbers[kept] = number", "sieve.numbers[kept] = kept"),
+    # several cores
+    "deal: the session is one core's": (DEALT, "if what == OTHER and load_u8(data, message) == _S:", "if False:"),
+    "deal: hands kept": (SHARDED, "piece.size, piece.hands.sizes[:] = 0, 0", "piece.size = 0"),
+    "deal: rest lost": (SHARDED, "                self._rest += piece.memory[begin:end].tobytes()\n",
+                        "                pass\n"),
+    "play: the first batch over": (DEALT, "card = np.uint64(cards[played + i])", "card = np.uint64(cards[i])"),
+    "play: entries of before": (DEALT, "            if order_indices.changes_of(book.index) != changes:\n",
+                                "            if False:\n"),
     # tick to trade
     "level: new takes its own slot": (LEVELS, "taken = _LAST if action == NEW else place", "taken = place"),
     "level: deleted keeps its size": (LEVELS, "words[slot + _1] = size_and_orders & keep",

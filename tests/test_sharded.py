@@ -11,23 +11,10 @@ import photonlab
 from photonlab.errors import ItchFormatError, UserError
 from photonlab.systems import sharded, synth
 from photonlab.systems.replayer import Replayer
+from tests.cores_check import check_cores, keeps_its_word
 from tests.oracle import book as oracle
 from tests.oracle import itch, streams
 from tests.replays import SMALL
-
-
-def keeps_its_word(messages):
-    """Drop what makes cores disagree: a reference on a second instrument, a message that names another instrument."""
-    home, kept = {}, []
-    for message in messages:
-        kind = chr(message[0])
-        if kind in itch.LENGTH and len(message) == itch.LENGTH[kind] and kind in "AFECXDU":
-            fields = itch.decode(message)
-            names = [fields[name] for name in fields if name.endswith("order_reference_number")]
-            if any(home.setdefault(one, fields["stock_locate"]) != fields["stock_locate"] for one in names):
-                continue
-        kept.append(message)
-    return kept
 
 
 def on_cores(data, cores, step=1 << 20, **options):
@@ -113,3 +100,42 @@ def test_an_input_may_be_reused():
         buffer[:] = 255
     shared.close()
     assert shared.checksum() == alone.checksum()
+
+
+def test_dealing():
+    check_cores()
+
+
+def test_all_messages_of_one_core():
+    """One core has all the books, the other one nothing but reading and framing: neither waits for ever."""
+    messages = [message for _, message in itch.walk(streams.long_stream(3, 3_000, instruments=1)).messages]
+    data = np.frombuffer(itch.frame(messages) * 20, np.uint8)
+    for cores in (1, 2, 3):
+        alone, shared = Replayer(capacity=SMALL), on_cores(data, cores, 1 << 18)
+        alone.feed(data)
+        shared.close()
+        assert facts(shared) == facts(alone)
+
+
+def test_what_goes_wrong_goes_to_the_caller():
+    """An iterator that fails, a callback that fails, and books that are full on another core: one error, no thread."""
+    data = synth.generate(20_000, 1)[0]
+
+    def broken():
+        yield data[:100_000]
+        raise OSError("no more")
+
+    def stop():
+        raise KeyboardInterrupt
+
+    shared = sharded.Shards(2, capacity=SMALL | {"pages": 1 << 14, "levels": 1 << 14, "tree_nodes": 1 << 14})
+    with pytest.raises(OSError, match="no more"):
+        shared.draw(broken())
+    alone = Replayer()
+    alone.feed(data[:100_000])
+    assert facts(shared) == facts(alone)
+    with pytest.raises(KeyboardInterrupt):
+        shared.draw(iter([data[100_000:]]), stop)
+    with pytest.raises(UserError, match=r"the books are full at offset [0-9]+: [0-9]+ live orders"):
+        sharded.Shards(2, capacity=SMALL | {"pages": 32}).feed(data)
+    assert not any(thread.name.startswith("photonlab-core") for thread in threading.enumerate())

@@ -84,9 +84,8 @@ class Dealer(Replayer):
         self._hands = None
 
     def deal(self, piece):
-        """Frame a piece, the one behind that of the last call."""
+        """Frame a piece with empty hands, the one behind that of the last call."""
         self._hands, rest = piece.hands, bytes(self._rest)
-        self._hands.sizes[:] = 0
         begin, end = _HEADROOM - len(rest), _HEADROOM + piece.size
         piece.at = self.position - begin  # of the piece's first byte of memory in the input
         self._note_head(piece.fresh[: piece.size])
