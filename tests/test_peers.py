@@ -7,7 +7,7 @@ import pytest
 
 from photonlab.lab.measure.comparison import Comparison, Timed
 from photonlab.lab.publish import figures
-from photonlab.lab.studies import day, own_code, peers, shards
+from photonlab.lab.studies import day, own_code, packed, peers, shards
 from photonlab.systems import synth
 from photonlab.systems.experiments import order_flow, peer_packages
 from photonlab.systems.experiments.peer_packages import MESSAGES, SYMBOL
@@ -113,3 +113,11 @@ def test_cores(today, monkeypatch):
     monkeypatch.setattr(shards.system, "allowed_cpus", lambda: (0,))
     alone = shards.measure(today, 2, 3)
     assert "may use 1 cores, 2 are asked for" in shards.sentence(alone) and len(shards.table(alone)) == 1
+
+
+def test_packed(today):
+    found = packed.measure(today, 3)
+    assert [row["value"] for row in found.rows()] == [None, None] and "Not measured" in packed.sentence(found)
+    assert 0 < found.stored < found.size == today.data.size and len(packed.table(found)) == 3
+    long = replace(found, why_not="")
+    assert all(row["value"] > 0 for row in long.rows()) and f"here the {long.longer}" in packed.sentence(long)
