@@ -40,3 +40,11 @@ def no_chart_is_left():
     yield
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close("all")
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """Have every time told apart from none, for tests of what tables hold: on a busy machine a short one is not."""
+    from photonlab.lab.measure.comparison import Timed
+
+    monkeypatch.setattr(Timed, "at_floor", False)

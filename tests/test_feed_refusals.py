@@ -4,6 +4,7 @@ In a network namespace of its own where one can be made; the rest on loopback.
 """
 
 import os
+import re
 
 import pytest
 
@@ -44,7 +45,8 @@ def test_a_system_without_sendmmsg_is_given_each_buffer_by_a_call(day):
     skip_without(steps := ("up", "no-sendmmsg"))
     done = namespaces.inside(steps, "-m", "photonlab", "feed", "sim", day)
     assert "a buffer, one buffer a call (no sendmmsg here)" in done.stdout
-    assert "line A: sent 505," in done.stdout
+    sent = int(re.search(r"^line A: sent (\d+),", done.stdout, re.MULTILINE)[1])
+    assert sent >= 505  # the end is announced five times, and then on for a while
 
 
 @pytest.mark.parametrize("command", ["sim", "receive"])

@@ -33,7 +33,7 @@ def style():
     figures.use_style()
 
 
-def test_the_workload_measures_every_map(found):
+def test_the_workload_measures_every_map(found, told):
     table = hash_workload.table(found)
     wanted = {*hash_workload.OPEN, hash_workload.AHEAD, hash_workload.PRIME, hash_workload.TYPED, hash_workload.PYTHON}
     assert wanted <= set(table["map"])
@@ -124,7 +124,7 @@ def test_streams_and_enemies():
     assert enemies.loc["Fibonacci", "against splitmix64"] < 3
 
 
-def test_times_by_stream():
+def test_times_by_stream(told):
     found = hash_streams.times(3_000, 3, 1)
     table = hash_streams.times_table(found).set_index("map")
     assert np.isnan(table.loc["identity", "multiples of 2^12: find [ns]"])

@@ -33,7 +33,7 @@ def added():
     own.remove_hash_policy(NAME)
 
 
-def test_an_own_policy_stands_in_tables_and_charts(added):
+def test_an_own_policy_stands_in_tables_and_charts(added, told):
     figures.use_style()
     found = hash_workload.measure(2_000, 3, 1)
     table = hash_workload.table(found).set_index("map")
